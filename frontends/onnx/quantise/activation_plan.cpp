@@ -68,11 +68,6 @@ bool isSet(const NodeProto& node, Text name) {
   return attribute && attribute->i != 0;
 }
 
-bool exchangesTwoAxes(const NodeProto& node) {
-  const AttributeProto* order = node.attribute("perm");
-  return !order || (order->ints().size() == 2 && order->ints()[0] == 1 && order->ints()[1] == 0);
-}
-
 class Planner {
  public:
   Planner(const Model& model, const GraphUses& uses, const TypesByName& types,
@@ -187,7 +182,7 @@ class Planner {
     } else if (node.inputs.size() == 1 && (node.opType == "Identity" || node.opType == "Transpose")) {
       const FileConstant from = constants_.at(node.inputs[0]);
       const bool turns = node.opType == "Transpose";
-      if (from.tensor && (!turns || (from.tensor->dims.size() == 2 && exchangesTwoAxes(node))))
+      if (from.tensor && (!turns || (from.tensor->dims.size() == 2 && transposesMatrix(node))))
         made = {from.tensor, from.isTransposed != turns};
     }
     return true;
@@ -241,10 +236,7 @@ class Planner {
       isWanted_.insert(node.inputs[0]);
       return;
     }
-    if (!keepsBytes(facts)) return;
-    if (std::none_of(node.outputs.begin(), node.outputs.end(),
-                     [&](Text output) { return isWanted_.count(output) != 0; }))
-      return;
+    if (!keepsBytes(facts) || !isWantedOf(node)) return;
     for (const size_t input : activationsOf(node)) isWanted_.insert(node.inputs[input]);
   }
 

@@ -105,18 +105,12 @@ class Writer {
     row.op = node.opType;
     row.why = product.why;
     if (node.inputs.size() > 1) row.name = node.inputs[1];
-    if (product.weight.tensor) row.bytesBefore = bytesOf(*product.weight.tensor);
+    if (product.weight.tensor) row.bytesBefore = fileBytes(*product.weight.tensor);
     const auto form = forms_.find(std::string(node.inputs.empty() ? Text() : node.inputs[0]));
     if (row.why.empty() && form == forms_.end()) row.why = "the range of its left factor is unknown";
     if (row.why.empty()) DYN_CHECK(changeFactors(product, form->second, row));
     result_.weights.push_back(std::move(row));
     return {};
-  }
-
-  static int64_t bytesOf(const TensorProto& tensor) {
-    int64_t bits = fileBits(tensor.dataType);
-    for (const int64_t size : tensor.dims) bits *= size;
-    return bits / 8;
   }
 
   Status changeFactors(const PlannedProduct& product, const ByteForm& left, QuantisedWeight& row) {
@@ -243,11 +237,11 @@ class Writer {
     }
     for (const TensorProto& weight : graph_.initializers) {
       const bool isExternal = weight.location == TensorProto::Location::external;
-      if (isExternal) result_.externalBytesBefore += bytesOf(weight);
+      if (isExternal) result_.externalBytesBefore += fileBytes(weight);
       if (unread.count(weight.name) != 0)
         edit_.replaced[weight.bytes.data()] = "";
       else if (isExternal)
-        result_.externalBytesAfter += bytesOf(weight);
+        result_.externalBytesAfter += fileBytes(weight);
     }
     for (const ValueInfoProto& input : graph_.inputs)
       if (unread.count(input.name) != 0) edit_.replaced[input.bytes.data()] = "";

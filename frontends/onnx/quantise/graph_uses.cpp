@@ -40,4 +40,10 @@ std::string GraphUses::freshName(const std::string& base) {
   return name;
 }
 
+bool transposesMatrix(const NodeProto& node) {
+  if (node.opType != "Transpose" || !standardDomain(node.domain).empty()) return false;
+  const AttributeProto* order = node.attribute("perm");
+  return !order || (order->ints().size() == 2 && order->ints()[0] == 1 && order->ints()[1] == 0);
+}
+
 }  // namespace dyn::onnx

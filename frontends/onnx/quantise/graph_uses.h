@@ -37,4 +37,7 @@ class GraphUses {
   std::unordered_set<std::string> names_;
 };
 
+// A Transpose that exchanges the two axes of a matrix.
+bool transposesMatrix(const NodeProto& node);
+
 }  // namespace dyn::onnx

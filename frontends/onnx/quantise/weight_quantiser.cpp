@@ -29,13 +29,6 @@ struct Reader {
   const NodeProto* through = nullptr;
 };
 
-// Of a matrix.
-bool exchangesAxes(const NodeProto& node) {
-  if (node.opType != "Transpose" || !standardDomain(node.domain).empty()) return false;
-  const AttributeProto* order = node.attribute("perm");
-  return !order || (order->ints().size() == 2 && order->ints()[0] == 1 && order->ints()[1] == 0);
-}
-
 class Quantiser {
  public:
   Quantiser(const Model& model, const QuantiseOptions& options, const TypesByName& types,
@@ -94,7 +87,7 @@ class Quantiser {
       const Reader reader{each.node, each.input};
       const Text output = reader.node->outputs.empty() ? Text() : reader.node->outputs[0];
       const bool isOwn = !uses_.isReadByBody(output) && !uses_.isResult(output);
-      if (weight.dims.size() != 2 || !exchangesAxes(*reader.node) || !isOwn ||
+      if (weight.dims.size() != 2 || !transposesMatrix(*reader.node) || !isOwn ||
           uses_.readers(output).empty()) {
         readers.push_back(reader);
         continue;
@@ -109,8 +102,7 @@ class Quantiser {
     if (weight.dims.size() < 2) return noteExternal(weight);
     QuantisedWeight row;
     row.name = weight.name;
-    row.bytesBefore = fileBits(weight.dataType) / 8;
-    for (const int64_t size : weight.dims) row.bytesBefore *= size;
+    row.bytesBefore = fileBytes(weight);
     const std::vector<Reader> readers = readersOf(weight);
     if (!readers.empty()) {
       row.op = readers[0].node->opType;
@@ -128,8 +120,7 @@ class Quantiser {
 
   Status noteExternal(const TensorProto& weight) {
     if (weight.location != TensorProto::Location::external) return {};
-    int64_t bytes = fileBits(weight.dataType) / 8;
-    for (const int64_t size : weight.dims) bytes *= size;
+    const int64_t bytes = fileBytes(weight);
     result_.externalBytesBefore += bytes;
     result_.externalBytesAfter += bytes;
     return {};

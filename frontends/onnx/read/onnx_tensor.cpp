@@ -334,6 +334,12 @@ unsigned fileBits(int32_t elementType) {
   }
 }
 
+int64_t fileBytes(const TensorProto& tensor) {
+  int64_t bits = fileBits(tensor.dataType);
+  for (const int64_t size : tensor.dims) bits *= size;
+  return bits / 8;
+}
+
 Result<DecodedTensor> decodeTensor(const TensorProto& tensor, const WireSource& source,
                                    ExternalData* external) {
   return TensorDecoder(tensor, source, external).decode();

@@ -56,6 +56,8 @@ enum ElementType : int32_t {
 // Bits of one element at run time (dyn_dtype.def), 0 for types that have no such storage; and in raw_data.
 unsigned storageBits(int32_t elementType);
 unsigned fileBits(int32_t elementType);
+// Bytes of the elements of a tensor that a file holds as raw data.
+int64_t fileBytes(const TensorProto& tensor);
 
 struct DecodedTensor {
   std::string name;

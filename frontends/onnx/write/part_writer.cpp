@@ -44,12 +44,6 @@ std::vector<Text> namesRead(const NodeProto& node) {
   return names;
 }
 
-int64_t weightBytesOf(const TensorProto& weight) {
-  int64_t bits = fileBits(weight.dataType);
-  for (const int64_t size : weight.dims) bits *= size;
-  return bits / 8;
-}
-
 Result<std::string> valueField(uint32_t number, Text name, const TypesByName& types) {
   const auto type = types.find(name);
   const std::string message = type == types.end() || !type->second ? "" : typeMessage(type->second, "unk_");
@@ -221,7 +215,7 @@ class PartWriter {
     }
     for (const TensorProto& weight : graph_.initializers) {
       if (used_.count(weight.name) != 0 && starts_.count(weight.name) == 0)
-        part.weightsBytes += weightBytesOf(weight);
+        part.weightsBytes += fileBytes(weight);
       else
         leaveOut(weight.bytes);
     }
@@ -288,7 +282,7 @@ Result<FilePieces> withOutputs(const Model& model, const std::vector<std::string
 
 int64_t weightsBytes(const Model& model) {
   int64_t bytes = 0;
-  for (const TensorProto& weight : model.graph->initializers) bytes += weightBytesOf(weight);
+  for (const TensorProto& weight : model.graph->initializers) bytes += fileBytes(weight);
   return bytes;
 }
 
