@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # What the compiler is built with for 64-bit ARM, LLVM above all: Debian's arm64 packages, unpacked into FOLDER. Nothing of the system changes: apt keeps its lists
 # of that architecture in FOLDER.apt, and no package is installed, as llvm-19-dev of two architectures can't be. A rerun finds what is there.
-# Usage: aarch64_sysroot.sh FOLDER
+# Usage: aarch64_sysroot.sh FOLDER      exit code 4: this system has no such packages
 set -euo pipefail
 FOLDER="$(realpath -m -- "${1:?usage: aarch64_sysroot.sh FOLDER}")"
 APT="$FOLDER.apt"
@@ -13,6 +13,7 @@ OF_COMPILER='^(libc6|libc6-dev|libc-dev-bin|libc-bin|linux-libc-dev|libgcc-s1|gc
 
 say() { printf 'dev: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
+unsupported() { say "unsupported: $*"; exit 4; }
 
 of_arm() {
   local command="$1"
@@ -30,9 +31,9 @@ wanted="$(printf '%s\n' "${ALONE[@]}" "${WHOLE[@]}" "$OF_COMPILER")"
 if [[ -f "$FOLDER/ready" && "$(<"$FOLDER/ready")" == "$wanted" ]]; then exit 0; fi
 system="$(. /etc/os-release 2>/dev/null && echo "${ID:-}")" || system=""
 # Ubuntu's packages for ARM lie on other servers than the system's own lists name.
-[[ $system == debian ]] || die "unsupported: the compiler for aarch64 is cross-compiled on Debian only, whose servers have packages of both architectures; \
+[[ $system == debian ]] || unsupported "the compiler for aarch64 is cross-compiled on Debian only, whose servers have packages of both architectures; \
 what runs models (./dev build --target aarch64) is built here as well, and on an ARM machine ./dev build makes everything"
-command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || die "unsupported: the compiler for aarch64 is made from Debian packages, and there is no apt here"
+command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || unsupported "the compiler for aarch64 is made from Debian packages, and there is no apt here"
 
 rm -rf "$FOLDER" "$APT"
 mkdir -p "$FOLDER" "$APT/lists/partial" "$APT/cache/archives/partial" "$APT/packages"
