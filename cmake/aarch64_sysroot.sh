@@ -44,6 +44,8 @@ names="$(needed "${WHOLE[@]}")" || die "apt offers no arm64 packages of ${WHOLE[
 mapfile -t names <<<"$names"
 (cd "$APT/packages" && of_arm apt-get download -qq "${ALONE[@]}" "${names[@]}" >&2) || die "the arm64 packages can't be fetched"
 for package in "$APT"/packages/*.deb; do dpkg-deb -x "$package" "$FOLDER"; done
+# Headers of one processor lie in a folder that only a compiler of that system looks into.
+cp -r "$FOLDER/usr/include/aarch64-linux-gnu/." "$FOLDER/usr/include/"
 # Links to absolute paths would lead to this system's files.
 find "$FOLDER" -type l -lname '/*' | while read -r link; do ln -sfn "$FOLDER$(readlink "$link")" "$link"; done
 rm -rf "$APT"
