@@ -96,11 +96,12 @@ Target freestandingTarget(Target target) {
 
 Result<Target> chooseTarget(const std::string& nameOrFile) {
   if (nameOrFile.empty() || nameOrFile == "host") return hostTarget();
-  if (nameOrFile.find_first_of("/.") != std::string::npos) {
+  const std::vector<std::string> names = targetNames();
+  const bool isName = std::find(names.begin(), names.end(), nameOrFile) != names.end();
+  if (!isName && nameOrFile.find_first_of("/.") != std::string::npos) {
     DYN_TRY(MappedFile file, MappedFile::open(nameOrFile));
     return parseTarget(file.bytes(), nameOrFile);
   }
-  const std::vector<std::string> names = targetNames();
   for (const std::string& name : names) {
     if (name != nameOrFile) continue;
     Target target;

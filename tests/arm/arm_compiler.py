@@ -10,7 +10,9 @@ import subprocess
 import sys
 import tempfile
 
-from emulator import SKIPPED, differences, emulator, everything, run
+import numpy
+
+from emulator import SKIPPED, attempt, differences, emulator, empty, everything, run
 
 COMPILER = "aarch64-linux-gnu-gcc"
 MODELS = ("keyword", "treelstm")  # of the short form: convolutions and a product, a loop over a tree
@@ -78,13 +80,18 @@ def main():
         if "fmul\tv" not in there("dynrepl", "inspect", square, "--ir", "asm", "--quiet").replace(" ", "\t"):
             sys.exit("the kernels are not of vectors of this processor")
 
-        # What it exports for itself: an executable, and a package for the runtime beside it.
+        # What it exports for itself: made on the least processor it runs on all, made on the greatest it is refused on the least.
         made = work / "square"
-        there("dynrepl", "export", square, "--kind", "exe", "-o", made, "--quiet")
+        there("dynrepl", "export", square, "--kind", "exe", "-o", made, "--quiet", processor=arm.processors[0])
         for processor in arm.processors:
-            said = run(*arm.words(processor, 4096, made, "--input", "x=[3,4]", "--quiet"))
-            if "9" not in said or "16" not in said:
-                sys.exit(f"the executable on {processor}: {said}")
+            run(*arm.words(processor, 4096, made, "--input", "x=[3,4]", "--output-dir", empty(work / "y"), "--quiet"))
+            if numpy.load(work / "y" / "y.npy").tolist() != [9, 16]:
+                sys.exit(f"the executable on {processor}: {numpy.load(work / 'y' / 'y.npy')}")
+        there("dynrepl", "export", square, "--kind", "exe", "-o", made, "--quiet", processor=arm.processors[-1])
+        refused = attempt(*arm.words(arm.processors[0], 4096, made, "--input", "x=[3,4]", "--quiet"))
+        if refused.returncode != 4 or "this processor lacks fp16" not in refused.stderr:
+            sys.exit(f"an executable for another processor ends with {refused.returncode}: {refused.stderr}")
+        there("dynrepl", "export", square, "--kind", "static", "-o", work / "library" / "square", "--quiet")
 
         # A C program with libdyn.so.
         if shutil.which(COMPILER):

@@ -32,8 +32,7 @@ constexpr FmaRow kFmaRows[] = {
     {"tigerlake", 1, 4},     {"rocketlake", 1, 4},    {"alderlake", 2, 4},      {"sapphirerapids", 2, 4},
     {"emeraldrapids", 2, 4}, {"graniterapids", 2, 4}, {"znver1", 1, 5},         {"znver2", 2, 5},
     {"znver3", 2, 4},        {"znver4", 1, 4},        {"znver5", 2, 4},         {"cortex-a72", 1, 7},
-    {"neoverse-n1", 2, 4},   {"neoverse-v1", 4, 4},   {"neoverse-v2", 4, 4},
-    {"apple-m1", 4, 4},
+    {"neoverse-n1", 2, 4},   {"neoverse-v1", 4, 4},   {"neoverse-v2", 4, 4},    {"apple-m1", 4, 4},
 };
 
 struct PresetRow {
@@ -47,8 +46,8 @@ constexpr PresetRow kPresets[] = {
     {"aarch64", "aarch64-unknown-linux-gnu", "generic", "", "", 32 * kKiB, 256 * kKiB, 0},
     {"apple-m1", "aarch64-unknown-linux-gnu", "apple-m1", "", "", 128 * kKiB, 12 * kMiB, 0},
     {"armv8.2", "aarch64-unknown-linux-gnu", "generic", "+fullfp16,+dotprod", "", 64 * kKiB, 512 * kKiB, 0},
-    {"armv8.6", "aarch64-unknown-linux-gnu", "generic", "+fullfp16,+dotprod,+i8mm,+bf16", "", 64 * kKiB, 1 * kMiB,
-     0},
+    {"armv8.6", "aarch64-unknown-linux-gnu", "generic", "+fullfp16,+dotprod,+i8mm,+bf16", "", 64 * kKiB,
+     1 * kMiB, 0},
     {"cortex-a72", "aarch64-unknown-linux-gnu", "cortex-a72", "", "", 32 * kKiB, 1 * kMiB, 0},
     {"cortex-m0", "thumbv6m-unknown-none-eabi", "cortex-m0", "", "", 0, 0, 0},
     {"cortex-m4", "thumbv7em-unknown-none-eabihf", "cortex-m4", "", "", 0, 0, 0},
@@ -123,7 +122,7 @@ std::map<std::string, bool> hostFeatures() {
   const llvm::StringMap<bool> found = llvm::sys::getHostCPUFeatures();
   for (const auto& entry : found) sorted[entry.first().str()] = entry.second;
 #if defined(__aarch64__)
-  // LLVM takes what the processor's name promises; a system or a virtual machine may not offer it.
+    // LLVM takes what the processor's name promises; a system or a virtual machine may not offer it.
 #define DYN_ARM_FEATURE(short, name, word, bit) sorted[name] = vm::armHas(word, bit);
 #include "vm/shared/dyn_arm_features.def"
 #endif
