@@ -69,7 +69,7 @@ TEST(Machine, WhatCodeNeedsHasAShortName) {
   EXPECT_EQ(needs("armv8.2"), "aarch64:fp16+dotprod");
   EXPECT_EQ(needs("armv8.6"), "aarch64:fp16+dotprod+i8mm+bf16");
   EXPECT_EQ(needs("neoverse-n1"), "aarch64:fp16+dotprod");
-  EXPECT_EQ(needs("neoverse-v1"), "aarch64:fp16+fcma+dotprod+i8mm+bf16");
+  EXPECT_EQ(needs("neoverse-v1"), "aarch64:fp16+fcma+sha3+dotprod+i8mm+bf16");
   EXPECT_EQ(needs("riscv64"), "riscv64");
   MachineDescription between = *machinePreset("x86-64");
   between.cpu = "sandybridge";
