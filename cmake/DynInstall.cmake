@@ -61,6 +61,7 @@ dyn_install_config(dynvm)
 
 # dynrepl writes what follows from its own command line, so that no copy of it can be stale.
 if(TARGET dynrepl)
+  list(JOIN CMAKE_CROSSCOMPILING_EMULATOR " " emulator)  # none for this machine's own programs
   foreach(row "manual:${CMAKE_INSTALL_MANDIR}/man1/dynrepl.1"
               "completion bash:${CMAKE_INSTALL_DATADIR}/bash-completion/completions/dynrepl"
               "completion zsh:${CMAKE_INSTALL_DATADIR}/zsh/site-functions/_dynrepl"
@@ -72,7 +73,7 @@ if(TARGET dynrepl)
       set(file \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${file}\")
       get_filename_component(folder \"\${file}\" DIRECTORY)
       file(MAKE_DIRECTORY \"\${folder}\")
-      execute_process(COMMAND \"$<TARGET_FILE:dynrepl>\" ${arguments} OUTPUT_FILE \"\${file}\" COMMAND_ERROR_IS_FATAL ANY)
+      execute_process(COMMAND ${emulator} \"$<TARGET_FILE:dynrepl>\" ${arguments} OUTPUT_FILE \"\${file}\" COMMAND_ERROR_IS_FATAL ANY)
       message(STATUS \"Installing: \${file}\")")
   endforeach()
 endif()

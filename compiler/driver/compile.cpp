@@ -131,8 +131,10 @@ Result<CompiledModel> compilePlaced(const Module& placed, const CompileOptions& 
   }
   DYN_TRY(compiled.target, targetOf(options));
   // Rows come into lanes by squares that are masked at their edges, and take some kilobytes of stack.
-  if (!compiled.target.machine.maskedMemory && compiled.target.levels.empty())
-    lower.versions.rowsInLanes = false;
+  // Of levels of x86-64 the higher ones have masks.
+  const bool higherLevels =
+      !compiled.target.levels.empty() && compiled.target.machine.triple.starts_with("x86_64");
+  if (!compiled.target.machine.maskedMemory && !higherLevels) lower.versions.rowsInLanes = false;
   DYN_TRY(compiled.lowered, lowerModule(placed, lower));
   compiled.statistics.lowerNs = steadyNs() - start;
   compiled.statistics.kernelsCount = static_cast<int64_t>(compiled.lowered.kernels.size());

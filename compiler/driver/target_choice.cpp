@@ -38,10 +38,22 @@ bool hasSystem(const MachineDescription& machine) {
 }
 
 // One program with code for several processors, by what it prints as; the first is the least.
-constexpr const char* kMultiple = "x86-64-multi";
-const std::vector<std::string>& levelsOfMultiple() {
-  static const std::vector<std::string> kLevels = {"x86-64-v1", "x86-64-v3", "x86-64-v4"};
-  return kLevels;
+struct Multiple {
+  std::string name;
+  std::vector<std::string> levels;
+};
+const std::vector<Multiple>& multiples() {
+  static const std::vector<Multiple> kMultiples = {
+      {"aarch64-multi", {"aarch64", "armv8.2", "armv8.6"}},
+      {"x86-64-multi", {"x86-64-v1", "x86-64-v3", "x86-64-v4"}},
+  };
+  return kMultiples;
+}
+
+std::vector<std::string> levelsOf(const std::string& name) {
+  for (const Multiple& multiple : multiples())
+    if (multiple.name == name) return multiple.levels;
+  return {name};
 }
 
 }  // namespace
@@ -54,7 +66,8 @@ Result<Target> hostTarget() {
 #ifdef DYN_HAVE_LLVM
 std::vector<std::string> targetNames() {
   std::vector<std::string> names = machinePresetNames();
-  names.insert(std::lower_bound(names.begin(), names.end(), kMultiple), kMultiple);
+  for (const Multiple& multiple : multiples())
+    names.insert(std::lower_bound(names.begin(), names.end(), multiple.name), multiple.name);
   return names;
 }
 bool sameSystem(const Target& target) {
@@ -83,15 +96,16 @@ Target freestandingTarget(Target target) {
 
 Result<Target> chooseTarget(const std::string& nameOrFile) {
   if (nameOrFile.empty() || nameOrFile == "host") return hostTarget();
-  if (nameOrFile.find_first_of("/.") != std::string::npos) {
+  const std::vector<std::string> names = targetNames();
+  const bool isName = std::find(names.begin(), names.end(), nameOrFile) != names.end();
+  if (!isName && nameOrFile.find_first_of("/.") != std::string::npos) {
     DYN_TRY(MappedFile file, MappedFile::open(nameOrFile));
     return parseTarget(file.bytes(), nameOrFile);
   }
-  const std::vector<std::string> names = targetNames();
   for (const std::string& name : names) {
     if (name != nameOrFile) continue;
     Target target;
-    const std::vector<std::string> levels = name == kMultiple ? levelsOfMultiple() : std::vector{name};
+    const std::vector<std::string> levels = levelsOf(name);
     DYN_TRY(target.machine, presetOf(levels[0]));
     target.machine.name = name;
     target.levels.assign(levels.begin() + 1, levels.end());

@@ -105,16 +105,6 @@ Result<ElfMachine> elfMachineOf(std::string_view object) {
   return ElfMachine{header.e_machine, header.e_flags};
 }
 
-ElfMachine elfMachineOfHost() {
-#if defined(__aarch64__)
-  return {EM_AARCH64, 0};
-#elif defined(__riscv)
-  return {EM_RISCV, EF_RISCV_FLOAT_ABI_DOUBLE};
-#else
-  return {EM_X86_64, 0};
-#endif
-}
-
 std::vector<std::string_view> writeElfTable(const ElfTable& from, std::vector<std::string>& owned) {
   const Linking linking(from);
   std::string words;

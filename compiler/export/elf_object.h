@@ -18,7 +18,6 @@ struct ElfMachine {
 };
 // Errors: unsupportedFeature for what is no such object.
 Result<ElfMachine> elfMachineOf(std::string_view object);
-ElfMachine elfMachineOfHost();
 
 // A word of the table: a number, or the address of a symbol of another object, of a place in `strings` or of
 // the bytes.

@@ -1,5 +1,6 @@
 #include "compiler/export/library_export.h"
 
+#include <elf.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,7 +107,7 @@ struct ObjectTools {
   const char* package;
 };
 ObjectTools objectToolsFor(const ElfMachine& machine) {
-  if (machine.machine == elfMachineOfHost().machine) return {kObjectLinkers, kObjectCopiers, "binutils"};
+  if (machine.machine != EM_AARCH64) return {kObjectLinkers, kObjectCopiers, "binutils"};
   return {kArmObjectLinkers, kArmObjectCopiers, "binutils-aarch64-linux-gnu"};
 }
 

@@ -14,10 +14,21 @@ inline constexpr const char* kLinkers[] = {"ld.lld-19", "ld.lld", "ld"};
 // Of these only GNU's leaves unused sections out of an object and keeps how exceptions pass the others.
 inline constexpr const char* kObjectLinkers[] = {"ld.bfd"};
 inline constexpr const char* kObjectCopiers[] = {"llvm-objcopy-19", "llvm-objcopy", "objcopy"};
-// GNU's know one processor: those for another one.
-inline constexpr const char* kArmObjectLinkers[] = {"aarch64-linux-gnu-ld.bfd"};
-inline constexpr const char* kArmObjectCopiers[] = {"llvm-objcopy-19", "llvm-objcopy",
-                                                    "aarch64-linux-gnu-objcopy"};
+// GNU's know one processor: those for 64-bit ARM, by the names that they have on every machine.
+inline constexpr const char* kArmObjectLinkers[] = {
+    "aarch64-linux-gnu-ld.bfd",
+#if defined(__aarch64__)
+    "ld.bfd",
+#endif
+};
+inline constexpr const char* kArmObjectCopiers[] = {
+    "llvm-objcopy-19",
+    "llvm-objcopy",
+    "aarch64-linux-gnu-objcopy",
+#if defined(__aarch64__)
+    "objcopy",
+#endif
+};
 
 // Removed with all that is in it, whatever happens.
 class TemporaryFolder {

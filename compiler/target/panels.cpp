@@ -9,7 +9,7 @@ bool isX86(const Target& target) { return target.machine.triple.rfind("x86_64", 
 }  // namespace
 
 bool namesOneLayout(const Target& target) {
-  return target.levels.empty() && (!isX86(target) || target.machine.cpu.rfind("x86-64", 0) != 0);
+  return !isX86(target) || (target.levels.empty() && target.machine.cpu.rfind("x86-64", 0) != 0);
 }
 
 PanelLayout panelsOf(const Target& target) {

@@ -38,6 +38,8 @@ class Emulator:
 
     def __init__(self, build):
         self.runtime = pathlib.Path(build) / "lib" / "aarch64"
+        sysroot = self.runtime.resolve().parent / "sysroot-aarch64"
+        self.libraries = f"LD_LIBRARY_PATH={sysroot}/usr/lib/aarch64-linux-gnu:{sysroot}/lib/aarch64-linux-gnu"
         self.turn = 0
         known = attempt("qemu-aarch64", "-cpu", "help").stdout.split()  # its status is 1
         self.processors = [name for name in PROCESSORS if name in known]
@@ -51,6 +53,12 @@ class Emulator:
     @staticmethod
     def words(processor, pages, *words):
         return ("qemu-aarch64", "-cpu", processor, "-R", ADDRESSES, "-p", pages, "-L", SYSTEM, *words)
+
+    def compiler_words(self, processor, pages, *words):
+        """Of a program with the compiler in it, which needs LLVM. Under qemu 7.2 LLVM's own programs end with a signal on "max" with pages of 64 KB."""
+        if processor == "max":
+            pages = min(pages, 16384)
+        return self.words(processor, pages, "-E", self.libraries, *words)
 
     def next(self):
         """The processor, the size of pages and the number of threads of the next run."""

@@ -19,6 +19,8 @@ double vectorBytes() {
 #if defined(__x86_64__) || defined(__i386__)
   if (__builtin_cpu_supports("avx512f")) return 64;
   return __builtin_cpu_supports("avx") ? 32 : 16;
+#elif defined(__aarch64__)
+  return 16;  // as kernels take them
 #else
   return 64;
 #endif

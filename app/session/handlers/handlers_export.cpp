@@ -33,7 +33,12 @@ HostCode hostCodeOf(const SessionState& state, const Command& command) {
 
 Result<RuntimeFolders> runtimeFolders(const CompiledModel& compiled, const char* what) {
   const std::filesystem::path own = programFolder(), library = own.parent_path() / "lib";
-  if (sameSystem(compiled.target)) return RuntimeFolders{own.string(), library.string(), ""};
+  if (sameSystem(compiled.target)) {
+    // A cross-built Dyn has the C library that it was built with beside it.
+    const std::filesystem::path system = library / "system";
+    return RuntimeFolders{own.string(), library.string(),
+                          std::filesystem::exists(system) ? system.string() : ""};
+  }
   const std::string start = std::string("unsupported: ") + what + " for " + compiled.target.machine.name,
                     processor = processorOf(compiled.target);
   const bool linux = compiled.target.machine.triple.find("-linux-") != std::string::npos;

@@ -14,6 +14,7 @@
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 #include "vm/shared/dyn_caches.h"
+#include "vm/shared/dyn_processor.h"
 #include "vm/shared/dyn_tiles.h"
 
 namespace dyn {
@@ -31,21 +32,30 @@ constexpr FmaRow kFmaRows[] = {
     {"tigerlake", 1, 4},     {"rocketlake", 1, 4},    {"alderlake", 2, 4},      {"sapphirerapids", 2, 4},
     {"emeraldrapids", 2, 4}, {"graniterapids", 2, 4}, {"znver1", 1, 5},         {"znver2", 2, 5},
     {"znver3", 2, 4},        {"znver4", 1, 4},        {"znver5", 2, 4},         {"cortex-a72", 1, 7},
-    {"neoverse-n1", 2, 4},   {"neoverse-v1", 4, 4},   {"neoverse-v2", 4, 4},
+    {"neoverse-n1", 2, 4},   {"neoverse-v1", 4, 4},   {"neoverse-v2", 4, 4},    {"apple-m1", 4, 4},
 };
 
 struct PresetRow {
   std::string_view name, triple, cpu, features, abi;
   int64_t l1Bytes, l2Bytes, l3Bytes;
 };
+// Kernels are made of vectors of 16 bytes.
+constexpr const char* kNoScalableVectors = "-sve";
 constexpr int64_t kKiB = 1024, kMiB = 1024 * 1024;
 constexpr PresetRow kPresets[] = {
     {"aarch64", "aarch64-unknown-linux-gnu", "generic", "", "", 32 * kKiB, 256 * kKiB, 0},
+    {"apple-m1", "aarch64-unknown-linux-gnu", "apple-m1", "", "", 128 * kKiB, 12 * kMiB, 0},
+    {"armv8.2", "aarch64-unknown-linux-gnu", "generic", "+fullfp16,+dotprod", "", 64 * kKiB, 512 * kKiB, 0},
+    {"armv8.6", "aarch64-unknown-linux-gnu", "generic", "+fullfp16,+dotprod,+i8mm,+bf16", "", 64 * kKiB,
+     1 * kMiB, 0},
     {"cortex-a72", "aarch64-unknown-linux-gnu", "cortex-a72", "", "", 32 * kKiB, 1 * kMiB, 0},
     {"cortex-m0", "thumbv6m-unknown-none-eabi", "cortex-m0", "", "", 0, 0, 0},
     {"cortex-m4", "thumbv7em-unknown-none-eabihf", "cortex-m4", "", "", 0, 0, 0},
     {"cortex-m55", "thumbv8.1m.main-unknown-none-eabihf", "cortex-m55", "", "", 0, 0, 0},
     {"haswell", "x86_64-unknown-linux-gnu", "haswell", "", "", 32 * kKiB, 256 * kKiB, 8 * kMiB},
+    {"neoverse-n1", "aarch64-unknown-linux-gnu", "neoverse-n1", "", "", 64 * kKiB, 1 * kMiB, 32 * kMiB},
+    {"neoverse-v1", "aarch64-unknown-linux-gnu", "neoverse-v1", kNoScalableVectors, "", 64 * kKiB, 1 * kMiB,
+     32 * kMiB},
     {"riscv64", "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c", "lp64d", 32 * kKiB, 256 * kKiB,
      0},
     {"rv64gcv", "riscv64-unknown-linux-gnu", "generic-rv64", "+m,+a,+f,+d,+c,+v", "lp64d", 32 * kKiB,
@@ -111,6 +121,11 @@ std::map<std::string, bool> hostFeatures() {
   std::map<std::string, bool> sorted;
   const llvm::StringMap<bool> found = llvm::sys::getHostCPUFeatures();
   for (const auto& entry : found) sorted[entry.first().str()] = entry.second;
+#if defined(__aarch64__)
+    // LLVM takes what the processor's name promises; a system or a virtual machine may not offer it.
+#define DYN_ARM_FEATURE(short, name, word, bit) sorted[name] = vm::armHas(word, bit);
+#include "vm/shared/dyn_arm_features.def"
+#endif
   return sorted;
 }
 
@@ -126,6 +141,7 @@ Result<MachineDescription> detectHost() {
     machine.features += (present ? "+" : "-") + feature;
   }
   if (llvm::Triple(machine.triple).isRISCV64()) machine.abi = "lp64d";
+  if (llvm::Triple(machine.triple).isAArch64()) machine.features += std::string(",") + kNoScalableVectors;
   DYN_CHECK(deriveInstructionSets(machine));
   // The processor has them; whether the system lets this process use them is another matter.
   machine.amxBf16 = machine.amxBf16 && tileSupport().bf16;
@@ -192,6 +208,11 @@ constexpr FeatureRow kFeatureRows[] = {
 #include "vm/shared/dyn_processor_features.def"
 };
 
+constexpr FeatureRow kArmFeatureRows[] = {
+#define DYN_ARM_FEATURE(short, name, word, bit) {short, name, 0},
+#include "vm/shared/dyn_arm_features.def"
+};
+
 bool hasFeature(const llvm::MCSubtargetInfo& info, const FeatureRow& row) {
   return info.checkFeatures("+" + std::string(row.name));
 }
@@ -221,16 +242,22 @@ int32_t processorLevel(const MachineDescription& machine) {
 std::string codeNeeds(const MachineDescription& machine) {
   std::string text = machine.triple.substr(0, machine.triple.find('-'));
   Result<const llvm::Target*> target = lookupTarget(machine);
-  if (text != "x86_64" || !target.ok()) return text;
+  const bool arm = text == "aarch64";
+  if ((text != "x86_64" && !arm) || !target.ok()) return text;
   std::unique_ptr<llvm::MCSubtargetInfo> info(
       (*target)->createMCSubtargetInfo(machine.triple, machine.cpu, machine.features));
   if (!info) return text;
-  const int32_t level = levelOf(*info);
   char separator = ':';
   const auto add = [&](const std::string& need) {
     text += separator + need;
     separator = '+';
   };
+  if (arm) {
+    for (const FeatureRow& row : kArmFeatureRows)
+      if (hasFeature(*info, row)) add(row.shortName);
+    return text;
+  }
+  const int32_t level = levelOf(*info);
   if (level > 1) add("v" + std::to_string(level));
   for (const FeatureRow& row : kFeatureRows)
     if (row.level > level && hasFeature(*info, row)) add(row.shortName);

@@ -15,7 +15,7 @@ Result<MachineDescription> detectHost();
 // Names accepted by machinePreset, sorted.
 std::vector<std::string> machinePresetNames();
 // "x86-64-v1" to "x86-64-v4", "haswell", "skylake-avx512", "znver4", "sapphirerapids", "cortex-a72",
-// "rv64gcv": typical sizes, one core.
+// "neoverse-n1", "rv64gcv": typical sizes, one core.
 Result<MachineDescription> machinePreset(std::string_view name);
 
 // Whether code for `machine` may be executed by this process: same architecture, and no instruction set that
@@ -23,7 +23,7 @@ Result<MachineDescription> machinePreset(std::string_view name);
 bool runsOnThisHost(const MachineDescription& machine);
 
 // What code for the machine needs of a processor, as packages name it (vm/core/module/processor.h):
-// "x86_64:v3".
+// "x86_64:v3", "aarch64:fp16+dotprod".
 std::string codeNeeds(const MachineDescription& machine);
 // The level of x86-64 (1 to 4) whose code runs on the machine, which has Linux; 0: none does.
 int32_t processorLevel(const MachineDescription& machine);

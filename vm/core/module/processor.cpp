@@ -29,6 +29,9 @@ std::vector<Feature> features() {
 #define DYN_PROCESSOR_FEATURE(short, name, level) \
   rows.push_back({short, name, level, __builtin_cpu_supports(name) != 0});
 #include "vm/shared/dyn_processor_features.def"
+#elif defined(__aarch64__)
+#define DYN_ARM_FEATURE(short, name, word, bit) rows.push_back({short, short, 0, armHas(word, bit)});
+#include "vm/shared/dyn_arm_features.def"
 #endif
   return rows;
 }

@@ -1,7 +1,8 @@
 // Whether code runs on the processor of this process. What code needs is written as packages name it: the
-// architecture, and for x86-64 the level and what goes beyond it (vm/shared/dyn_processor_features.def):
+// architecture, for x86-64 the level and what goes beyond it (vm/shared/dyn_processor_features.def), for
+// 64-bit ARM what goes beyond Armv8.0 (dyn_arm_features.def):
 //
-//   "x86_64", "x86_64:v2", "x86_64:v4+vnni+bf16", "aarch64"
+//   "x86_64", "x86_64:v2", "x86_64:v4+vnni+bf16", "aarch64", "aarch64:fp16+dotprod"
 #pragma once
 
 #include <cstdint>

@@ -65,6 +65,11 @@ TEST(Machine, WhatCodeNeedsHasAShortName) {
   EXPECT_EQ(needs("haswell"), "x86_64:v3");
   EXPECT_EQ(needs("skylake-avx512"), "x86_64:v4");
   EXPECT_EQ(needs("cortex-a72"), "aarch64");
+  EXPECT_EQ(needs("aarch64"), "aarch64");
+  EXPECT_EQ(needs("armv8.2"), "aarch64:fp16+dotprod");
+  EXPECT_EQ(needs("armv8.6"), "aarch64:fp16+dotprod+i8mm+bf16");
+  EXPECT_EQ(needs("neoverse-n1"), "aarch64:fp16+dotprod");
+  EXPECT_EQ(needs("neoverse-v1"), "aarch64:fp16+fcma+sha3+dotprod+i8mm+bf16");
   EXPECT_EQ(needs("riscv64"), "riscv64");
   MachineDescription between = *machinePreset("x86-64");
   between.cpu = "sandybridge";
