@@ -241,7 +241,7 @@ def soaked(folder, environment, users, minutes, log):
           % (users, seconds, os.getloadavg()[0], count, rate, p50, p99, failed or "none",
              ", ".join("%d %s" % (number, kind) for kind, number in sorted(done.items()))))
     if gaps:
-        print("the machine itself stood still for %s s" % ", ".join("%.0f" % gap for gap in gaps))
+        print("this process itself did not run for %s s" % ", ".join("%.0f" % gap for gap in gaps))
     quarter = max(1, len(rows) // 4)
     print("resident, mean of the second quarter %.1f MiB, of the last %.1f MiB"
           % tuple(sum(row[1] for row in part) / len(part) for part in (rows[quarter:2 * quarter] or rows, rows[-quarter:])))

@@ -116,7 +116,7 @@ class Planner {
   Kind kindOf(const NodeProto& node) const {
     if (!isStandard(node) || node.outputs.empty() || node.outputs[0].empty()) return Kind::other;
     const std::string_view op = node.opType;
-    if (op == "Conv" || op == "MatMul" || op == "Gemm") return Kind::product;
+    if (op == "Conv" || op == "ConvTranspose" || op == "MatMul" || op == "Gemm") return Kind::product;
     const bool isOneResult = op == "Split" || node.outputs.size() == 1 || node.outputs[1].empty();
     if (!isOneResult || !isFloat(node.outputs[0])) return Kind::other;
     if (isOneOf(kElementwise, op)) return Kind::elementwise;
@@ -202,6 +202,7 @@ class Planner {
     if (weight == constants_.end()) return "its right factor is no constant";
     product.weight = weight->second;
     if (!product.weight.tensor) return "its weight is computed";
+    if (op == "ConvTranspose") return "it is no product of bytes";
     const TensorProto& tensor = *product.weight.tensor;
     if (tensor.dataType != kFloat) return "its weight is " + elementTypeName(tensor.dataType);
     if (op == "Conv" ? tensor.dims.size() < 3 : tensor.dims.size() != 2)

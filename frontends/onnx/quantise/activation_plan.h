@@ -38,7 +38,7 @@ struct PlannedValue {
 };
 
 struct ActivationPlan {
-  std::vector<PlannedProduct> products;  // all Conv, MatMul and Gemm, in the order of the file
+  std::vector<PlannedProduct> products;  // all Conv, ConvTranspose, MatMul and Gemm, in the order of the file
   std::vector<PlannedValue> values;      // a value behind the one that it is like
 };
 

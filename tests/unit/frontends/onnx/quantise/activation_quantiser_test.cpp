@@ -241,6 +241,7 @@ TEST_F(ActivationQuantiserTest, WhatStaysSaysWhy) {
                 Msg().sub(1, test::node("Cast", {"x"}, {"h"})) +
                 Msg().sub(1, test::node("Conv", {"h", "k"}, {"c"})) +
                 Msg().sub(1, test::node("Gemm", {"x", "w"}, {"d"}) + test::floatAttribute("alpha", 2)) +
+                Msg().sub(1, test::node("ConvTranspose", {"x", "k"}, {"t"})) +
                 Msg().sub(1, test::node("Conv", {"x", "k", "x"}, {"y"})) + kernel() +
                 Msg().sub(5, weight("w", {1, 1}, {1})),
             "y");
@@ -249,7 +250,7 @@ TEST_F(ActivationQuantiserTest, WhatStaysSaysWhy) {
   for (const QuantisedWeight& row : made.weights) whys.push_back(row.why);
   EXPECT_THAT(whys, ElementsAre("its right factor is no constant", "its weight has 4 axes",
                                 "its left factor is not known to be f32", "it has factors",
-                                "its bias is no constant of the file"));
+                                "it is no product of bytes", "its bias is no constant of the file"));
   EXPECT_EQ(bytesOfFile(made.file), std::string(source.source.file->bytes()));
 }
 
