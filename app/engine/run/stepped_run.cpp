@@ -1,9 +1,11 @@
 #include "app/engine/run/stepped_run.h"
 
+#include <algorithm>
 #include <cctype>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <system_error>
 
 #include "app/engine/model/vm_value.h"
@@ -33,6 +35,15 @@ std::map<std::string, int> dimRegistersOf(const Signature& signature, std::strin
   return registers;
 }
 
+// Memory of zeros: a value that has its place, and is not computed yet, is shown as such, and not as what
+// another one left there.
+void* allocateZeros(void*, size_t sizeBytes, size_t alignment) {
+  void* memory = nullptr;
+  if (posix_memalign(&memory, std::max(alignment, sizeof(void*)), sizeBytes) != 0) return nullptr;
+  return std::memset(memory, 0, sizeBytes);
+}
+void freeZeros(void*, void* memory, size_t) { std::free(memory); }
+
 std::string typeOf(const Value& value) {
   if (!value.isTensor()) return "object";
   std::string text = "Tensor[(";
@@ -53,6 +64,8 @@ Result<std::unique_ptr<SteppedRun>> SteppedRun::start(std::shared_ptr<LoadedMode
   dyn_options settings{};
   settings.thread_count = threadsOf(options);
   settings.memory_limit_bytes = options.memoryLimitBytes;
+  settings.allocate = allocateZeros;
+  settings.deallocate = freeZeros;
   settings.interpret = 1;  // machine code does not stop between its instructions
   const dyn_device_options onDevice{options.deviceLimitBytes, options.deviceGraphs ? 0 : 1};
   dyn_context* context = nullptr;
