@@ -9,8 +9,6 @@
 namespace dyn::onnx {
 namespace {
 
-using namespace std::string_view_literals;
-
 // Functions of elements: a result element needs those of the same place only, and constants.
 constexpr auto kElementwise = std::to_array<std::string_view>({"Abs",
                                                                "Add",
@@ -89,13 +87,17 @@ class Planner {
   enum class Kind { other, product, elementwise, join, move, mix };
   struct NodeFacts {
     Kind kind = Kind::other;
-    size_t product = 0;             // of plan_.products
     bool readsConvolution = false;  // all that it reads but constants comes from convolutions
   };
 
-  const NodeProto* makerOf(Text name) const {
+  // Null: it computes from constants only, or there is no such node.
+  const NodeFacts* factsOf(const NodeProto* node) const {
+    const auto found = facts_.find(node);
+    return found == facts_.end() ? nullptr : &found->second;
+  }
+  const NodeFacts* factsOfMaker(Text name) const {
     const auto found = makers_.find(name);
-    return found == makers_.end() ? nullptr : found->second;
+    return found == makers_.end() ? nullptr : factsOf(found->second);
   }
 
   bool isFloat(Text name) const {
@@ -147,7 +149,6 @@ class Planner {
     const bool isExcluded =
         excluded_.count(node.name) != 0 || (node.inputs.size() > 1 && excluded_.count(node.inputs[1]) != 0);
     if (facts.kind == Kind::product) {
-      facts.product = plan_.products.size();
       plan_.products.push_back(productOf(node));
       if (isExcluded) plan_.products.back().why = "excluded";
       if (!plan_.products.back().why.empty()) {
@@ -230,19 +231,14 @@ class Planner {
 
   // Bytes are wanted of a value that a product reads, by way of nodes that keep bytes.
   void lookBackward(const NodeProto& node) {
-    const auto found = facts_.find(&node);
-    if (found == facts_.end()) return;
-    const NodeFacts& facts = found->second;
-    if (facts.kind == Kind::product) {
-      isWanted_.insert(node.inputs[0]);
-      return;
-    }
+    const NodeFacts* facts = factsOf(&node);
+    if (facts && facts->kind == Kind::product) isWanted_.insert(node.inputs[0]);
     if (!keepsBytes(facts) || !isWantedOf(node)) return;
     for (const size_t input : activationsOf(node)) isWanted_.insert(node.inputs[input]);
   }
 
-  static bool keepsBytes(const NodeFacts& facts) {
-    return facts.kind != Kind::other && facts.kind != Kind::product && facts.readsConvolution;
+  static bool keepsBytes(const NodeFacts* facts) {
+    return facts && facts->kind != Kind::other && facts->kind != Kind::product && facts->readsConvolution;
   }
   bool isWantedOf(const NodeProto& node) const {
     return std::any_of(node.outputs.begin(), node.outputs.end(),
@@ -252,30 +248,22 @@ class Planner {
   // A product computes a function of its sums by itself, where that costs less than a table for bytes: they
   // need not be bytes in between.
   bool isWithinProduct(Text name) const {
-    const NodeProto* maker = makerOf(name);
-    const auto facts = maker ? facts_.find(maker) : facts_.end();
-    if (facts == facts_.end() || facts->second.kind != Kind::product) return false;
+    const NodeFacts* facts = factsOfMaker(name);
+    if (!facts || facts->kind != Kind::product) return false;
     const auto readers = uses_.readers(name);
     if (readers.size() != 1 || uses_.isResult(name) || uses_.isReadByBody(name)) return false;
     return activationsOf(*readers[0].node).size() == 1 && !isOneOf(kSlowFunctions, readers[0].node->opType);
   }
 
   void findBytes(const NodeProto& node) {
-    const auto found = facts_.find(&node);
-    if (found == facts_.end()) return;
-    const NodeFacts& facts = found->second;
-    if (facts.kind == Kind::product) {
-      isBytes_.insert(node.inputs[0]);
-      return;
-    }
+    const NodeFacts* facts = factsOf(&node);
+    if (facts && facts->kind == Kind::product) isBytes_.insert(node.inputs[0]);
     if (!keepsBytes(facts) || !isWantedOf(node)) return;
     for (const size_t i : activationsOf(node)) {
       const Text input = node.inputs[i];
-      if (facts.kind == Kind::elementwise) {
-        const NodeProto* maker = makerOf(input);
-        const auto made = maker ? facts_.find(maker) : facts_.end();
-        const bool isChain = made != facts_.end() &&
-                             (made->second.kind == Kind::elementwise || made->second.kind == Kind::join);
+      if (facts->kind == Kind::elementwise) {
+        const NodeFacts* made = factsOfMaker(input);
+        const bool isChain = made && (made->kind == Kind::elementwise || made->kind == Kind::join);
         if (isChain || isWithinProduct(input)) continue;
       }
       isBytes_.insert(input);
@@ -294,15 +282,12 @@ class Planner {
     value.name = name;
     value.maker = maker;
     for (const ValueReader& reader : uses_.readers(name)) {
-      const auto found = facts_.find(reader.node);
-      if (found == facts_.end()) continue;
-      const NodeFacts& facts = found->second;
-      const bool isFactor = facts.kind == Kind::product && reader.input == 0;
+      const NodeFacts* facts = factsOf(reader.node);
+      const bool isFactor = facts && facts->kind == Kind::product && reader.input == 0;
       if (isFactor || (keepsBytes(facts) && isWantedOf(*reader.node))) value.readers.push_back(reader);
     }
-    const auto facts = maker ? facts_.find(maker) : facts_.end();
-    if (facts != facts_.end() && facts->second.kind == Kind::move && keepsBytes(facts->second) &&
-        isBytes_.count(maker->inputs[0]) != 0)
+    const NodeFacts* facts = factsOf(maker);
+    if (keepsBytes(facts) && facts->kind == Kind::move && isBytes_.count(maker->inputs[0]) != 0)
       value.likeValue = maker->inputs[0];
     plan_.values.push_back(std::move(value));
   }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "frontends/onnx/quantise/new_fields.h"
@@ -45,7 +44,7 @@ class Writer {
     DYN_CHECK(makeForms());
     for (const PlannedProduct& product : plan_.products) DYN_CHECK(changeProduct(product));
     DYN_CHECK(writeNodes());
-    DYN_CHECK(leaveOutUnread());
+    leaveOutUnread();
     DYN_TRY(result_.file, editGraph(model_, std::move(edit_)));
     return std::move(result_);
   }
@@ -86,18 +85,6 @@ class Writer {
                        .outputs = {form.realsName}});
   }
 
-  Result<std::vector<float>> elementsOf(const TensorProto& tensor) {
-    DYN_TRY(const DecodedTensor decoded,
-            decodeTensor(tensor, model_.source, external_ ? &*external_ : nullptr));
-    std::vector<float> elements(static_cast<size_t>(decoded.elementCount));
-    if (!elements.empty()) std::memcpy(elements.data(), decoded.data, decoded.sizeBytes);
-    return elements;
-  }
-
-  static bool areFinite(const std::vector<float>& numbers) {
-    return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
-  }
-
   Status changeProduct(const PlannedProduct& product) {
     const NodeProto& node = *product.node;
     QuantisedWeight row;
@@ -115,14 +102,14 @@ class Writer {
 
   Status changeFactors(const PlannedProduct& product, const ByteForm& left, QuantisedWeight& row) {
     const TensorProto& weight = *product.weight.tensor;
-    DYN_TRY(const std::vector<float> elements, elementsOf(weight));
+    DYN_TRY(const std::vector<float> elements, floatsOf(model_, weight, external_));
     std::vector<float> bias;
     if (product.bias.tensor) {
-      DYN_TRY(bias, elementsOf(*product.bias.tensor));
+      DYN_TRY(bias, floatsOf(model_, *product.bias.tensor, external_));
     }
     if (!areFinite(elements) || !areFinite(bias)) {
       row.why = "not all its weights are finite";
-      leaveReader(product);
+      inputs_[product.node].erase(0);  // it reads what it did
       return {};
     }
     // A bias that is large beside its channel's weights has to fit into i32.
@@ -192,9 +179,6 @@ class Writer {
     return {};
   }
 
-  // A product that stays reads what it did.
-  void leaveReader(const PlannedProduct& product) { inputs_[product.node].erase(0); }
-
   Status writeNodes() {
     for (const NodeProto& node : graph_.nodes) {
       const auto inputs = inputs_.find(&node);
@@ -209,7 +193,7 @@ class Writer {
   }
 
   // Weights, and nodes between them and their products, that nothing reads any more.
-  Status leaveOutUnread() {
+  void leaveOutUnread() {
     std::unordered_map<Text, const NodeProto*> makers;
     for (const NodeProto& node : graph_.nodes)
       if (node.outputs.size() == 1) makers[node.outputs[0]] = &node;
@@ -245,7 +229,6 @@ class Writer {
     }
     for (const ValueInfoProto& input : graph_.inputs)
       if (unread.count(input.name) != 0) edit_.replaced[input.bytes.data()] = "";
-    return {};
   }
 
   inline static const std::map<size_t, std::string> kSame;

@@ -1,5 +1,9 @@
 #include "frontends/onnx/quantise/new_fields.h"
 
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
 #include "frontends/onnx/read/wire_writer.h"
 #include "frontends/onnx/write/file_pieces.h"
 
@@ -83,6 +87,18 @@ Result<std::optional<ExternalData>> externalDataOf(const Model& model, const std
   DYN_TRY(external, ExternalData::atFolder(model.folder));
   if (!dataRoot.empty()) DYN_CHECK(external->allowLinks(dataRoot));
   return external;
+}
+
+Result<std::vector<float>> floatsOf(const Model& model, const TensorProto& weight,
+                                    std::optional<ExternalData>& external) {
+  DYN_TRY(const DecodedTensor decoded, decodeTensor(weight, model.source, external ? &*external : nullptr));
+  std::vector<float> elements(static_cast<size_t>(decoded.elementCount));
+  if (!elements.empty()) std::memcpy(elements.data(), decoded.data, decoded.sizeBytes);
+  return elements;
+}
+
+bool areFinite(const std::vector<float>& numbers) {
+  return std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); });
 }
 
 }  // namespace dyn::onnx

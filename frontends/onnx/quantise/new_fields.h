@@ -1,4 +1,4 @@
-// Fields of GraphProto that the quantisers write: weights and nodes.
+// Weights of the file, and fields of GraphProto that the quantisers write: weights and nodes.
 #pragma once
 
 #include <map>
@@ -31,5 +31,10 @@ Status hasChannelScales(const Model& model);
 
 // The files that hold weights of the model; none where it lies in memory. `dataRoot` as in ImportOptions.
 Result<std::optional<ExternalData>> externalDataOf(const Model& model, const std::string& dataRoot);
+
+// The elements of an f32 weight of the file.
+Result<std::vector<float>> floatsOf(const Model& model, const TensorProto& weight,
+                                    std::optional<ExternalData>& external);
+bool areFinite(const std::vector<float>& numbers);
 
 }  // namespace dyn::onnx

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <optional>
 
 #include "frontends/onnx/quantise/graph_uses.h"
@@ -139,14 +138,11 @@ class Quantiser {
   }
 
   Result<Matrix> matrixOf(const TensorProto& weight, bool transposed) {
-    DYN_TRY(const DecodedTensor decoded,
-            decodeTensor(weight, model_.source, external_ ? &*external_ : nullptr));
     Matrix matrix;
+    DYN_TRY(matrix.elements, floatsOf(model_, weight, external_));
     matrix.transposed = transposed;
     matrix.k = weight.dims[transposed ? 1 : 0];
     matrix.n = weight.dims[transposed ? 0 : 1];
-    matrix.elements.resize(static_cast<size_t>(decoded.elementCount));
-    if (decoded.elementCount > 0) std::memcpy(matrix.elements.data(), decoded.data, decoded.sizeBytes);
     return matrix;
   }
 
@@ -156,8 +152,7 @@ class Quantiser {
       row.why = "it has no elements";
       return {};
     }
-    if (!std::all_of(matrix.elements.begin(), matrix.elements.end(),
-                     [](float x) { return std::isfinite(x); })) {
+    if (!areFinite(matrix.elements)) {
       row.why = "not all elements are finite";
       return {};
     }

@@ -47,10 +47,10 @@ std::string commaList(const std::vector<std::string>& names) {
 Result<RunCase> runOfFolder(const Signature& signature, const std::string& folder) {
   RunCase run;
   run.place.file = folder;
+  const std::vector<std::string> inputs = portNames(signature);
   const FolderParts parts = partsOfFolder(folder);
   for (const std::string& file : parts.files) {
     const std::string name = file.substr(file.rfind('/') + 1), stem = name.substr(0, name.rfind('.'));
-    const std::vector<std::string> inputs = portNames(signature);
     const auto input = std::find_if(inputs.begin(), inputs.end(), [&](const std::string& one) {
       return one == stem || fileNameOf(std::string_view(one)) == stem;
     });

@@ -37,7 +37,7 @@ Result<onnx::QuantiseOptions> quantiseOptions(const SessionState& state, const C
                      "--calibration goes with --weights int8: products of activations and weights of 4 bits "
                      "compute in f32");
   }
-  for (const char* name : {"input", "dim", "percentile", "exclude"})
+  for (const char* name : {"input", "percentile", "exclude"})
     if (command.has(name))
       return makeError(DiagnosticId::usageError, "--" + std::string(name) + " goes with --calibration");
   return options;
@@ -74,7 +74,7 @@ Result<onnx::QuantisedModel> quantiseByRuns(SessionState& state, const Command& 
   DYN_TRY(const auto excluded, excludedNodes(model, command));
   DYN_TRY(std::vector<RunCase> runs,
           calibrationRuns(typed.model->signature(), command.text("calibration"), command.all("input")));
-  for (RunCase& run : runs) run.addDefaults(command.all("dim"), command.all("input"));
+  for (RunCase& run : runs) run.addDefaults({}, command.all("input"));
   onnx::ActivationQuantiser quantiser(model, typed.types, excluded);
   DYN_TRY(const onnx::RangesByName ranges,
           measureRanges(state, {typed, quantiser.valuesToMeasure(), runs, percentile}));
