@@ -46,6 +46,7 @@ void defineOptions(CLI::App& app, RunnerRequest& r, Texts& texts) {
       ->take_all()
       ->expected(1)
       ->allow_extra_args(false);
+  app.add_option("--ops", r.kernelLibraries, "shared library with custom kernels that the model calls");
   app.add_option("--output-dir", r.outputDirectory, "write each output as NAME.npy");
   app.add_option("--repeat", r.run.repeat, "number of timed runs")->check(CLI::Range(int64_t{1}, INT64_MAX));
   app.add_option("--warmup", r.run.warmup, "runs before the timed ones")

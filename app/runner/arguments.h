@@ -13,6 +13,7 @@ struct RunnerRequest {
   std::string package;  // "": the one behind the program in its own file
   std::vector<std::string> dims, inputs;
   std::string outputDirectory, profile;
+  std::vector<std::string> kernelLibraries;
   EngineOptions session;
   RunRequest run;
   double timeLimitSeconds = 0;  // 0: none

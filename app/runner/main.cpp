@@ -22,6 +22,7 @@
 #include "compiler/support/read_files.h"
 #include "compiler/support/standard_streams.h"
 #include "compiler/support/visible_text.h"
+#include "vm/include/dyn_custom_kernels.h"
 #include "vm/include/dyn_gpu.h"
 
 namespace dyn {
@@ -108,6 +109,9 @@ Result<Description> answer(const RunnerRequest& request, Interruption& interrupt
   // Who asks what this is wants to know whether it is whole.
   if (request.describe)
     if (const dyn_status whole = dyn_package_check(file.c_str()); whole != DYN_OK) return vmError(whole);
+  for (const std::string& library : request.kernelLibraries)
+    if (const dyn_status loaded = dyn_custom_kernels_load(library.c_str()); loaded != DYN_OK)
+      return vmError(loaded);
   dyn_module* module = nullptr;
   DYN_TRY(const DeviceName device, parseDevice(request.session.device));
   const std::string name = device.ofRuntime();

@@ -31,12 +31,16 @@ Result<ExportedFile> writeExecutable(const CompiledModel& compiled, const Runner
   DYN_TRY(const PackagePieces package, makePackage(compiled, request));
   TemporaryFolder folder;
   std::string linked = runner;
+  if (!files.besides.empty() && !runner.ends_with(".o"))
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: --link: this executable takes a runtime that is linked already");
   if (runner.ends_with(".o")) {
     DYN_CHECK(folder.make());
     const bool generated = compiled.lowered.usesGemmFamily;
-    DYN_TRY(linked,
-            linkRunner(*package.program, generated ? MatrixKernels::generated : MatrixKernels::ofRuntime,
-                       runner, files.system.empty() ? systemOfProcess() : systemIn(files.system), folder));
+    DYN_TRY(
+        linked,
+        linkRunner(*package.program, generated ? MatrixKernels::generated : MatrixKernels::ofRuntime, runner,
+                   files.besides, files.system.empty() ? systemOfProcess() : systemIn(files.system), folder));
   }
   Result<MappedFile> program = MappedFile::open(linked);
   if (!program.ok()) return program.takeError();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "compiler/export/package.h"
 
@@ -13,6 +14,7 @@ struct RunnerFiles {
   // the program calls, or, where a build has none, the program with all of them.
   std::string runner;
   std::string system;  // the folder with the C library of another processor; "": that of this process
+  std::vector<std::string> besides;  // objects and archives of the user, with the model's custom kernels
 };
 
 // OUT is there as a whole, executable, or not at all.

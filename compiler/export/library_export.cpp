@@ -15,6 +15,7 @@
 #include "compiler/export/runner_link.h"
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
+#include "vm/include/abi/dyn_custom_kernel.h"
 #include "vm/include/abi/dyn_flow.h"
 #include "vm/include/abi/dyn_kernel.h"
 
@@ -206,11 +207,19 @@ Result<std::string> linkModel(const std::vector<std::string>& files, const std::
   return renamed;
 }
 
-Result<std::string> linkShared(const std::string& object, const std::string& name, const SystemFiles& system,
+Result<std::string> linkShared(const std::string& object, const std::string& name,
+                               const std::vector<std::string>& besides, const SystemFiles& system,
                                TemporaryFolder& folder) {
   const std::string output = folder.file("library.so");
   std::vector<std::string> words = {"-shared", "--build-id=none", "--eh-frame-hdr",     "-z", "now",  "-z",
                                     "relro",   "-soname",         "lib" + name + ".so", "-o", output, object};
+  if (!besides.empty()) {
+    // Another library's kernels have the same entry point: each model sees those that it is linked with.
+    const std::string shown = folder.file("shown.txt");
+    DYN_CHECK(writeFileAtomically(shown, {"{ global: " + entryPoint(name, "*") + "; local: *; };\n"}));
+    words.insert(words.end(), {"--version-script=" + shown, "-u", DYN_CUSTOM_KERNELS_SYMBOL});
+    words.insert(words.end(), besides.begin(), besides.end());
+  }
   words.insert(words.end(), system.libraries.begin(), system.libraries.end());
   DYN_CHECK(runLibraryTool(kLinkers, words, output, "lld-19"));
   return output;
@@ -332,7 +341,7 @@ Result<ExportedLibrary> exportLibrary(const CompiledModel& compiled, const Libra
     DYN_CHECK(files.write(place.folder / ("lib" + name + ".a"), {head, member.bytes(), end}, FileMode::data));
   } else {
     const SystemFiles system = request.system.empty() ? systemOfProcess() : systemIn(request.system);
-    DYN_TRY(const std::string linked, linkShared(object, name, system, folder));
+    DYN_TRY(const std::string linked, linkShared(object, name, request.besides, system, folder));
     DYN_TRY(const MappedFile library, MappedFile::open(linked));
     DYN_CHECK(files.write(place.folder / ("lib" + name + ".so"), {library.bytes()}, FileMode::executable));
   }

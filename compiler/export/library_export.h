@@ -24,7 +24,8 @@ struct LibraryRequest {
   HostCode flow = HostCode::native;
   std::string source;  // what the header says of the model's origin
   std::optional<int64_t> ramBoundBytes;
-  bool withoutHeap = false;  // over the freestanding runtime (vm/freestanding): `runtime` is that
+  std::vector<std::string> besides;  // objects and archives of the user: part of a shared library
+  bool withoutHeap = false;          // over the freestanding runtime (vm/freestanding): `runtime` is that
 };
 
 struct ExportedLibrary {

@@ -10,6 +10,7 @@
 
 #include "compiler/support/atomic_write.h"
 #include "compiler/support/mapped_file.h"
+#include "vm/include/abi/dyn_custom_kernel.h"
 
 namespace dyn {
 
@@ -51,7 +52,8 @@ SystemFiles systemIn(const std::string& folder) {
 }
 
 Result<std::string> linkRunner(const vm::Program& program, MatrixKernels kernels, const std::string& object,
-                               const SystemFiles& system, TemporaryFolder& folder) {
+                               const std::vector<std::string>& besides, const SystemFiles& system,
+                               TemporaryFolder& folder) {
   const std::string rows = folder.file("rows.o"), runner = folder.file("runner");
   DYN_TRY(const MappedFile linked, MappedFile::open(object));
   DYN_TRY(const ElfMachine machine, elfMachineOf(linked.bytes()));
@@ -71,6 +73,8 @@ Result<std::string> linkRunner(const vm::Program& program, MatrixKernels kernels
                                     runner,
                                     object,
                                     rows};
+  if (!besides.empty()) words.insert(words.end(), {"-u", DYN_CUSTOM_KERNELS_SYMBOL});
+  words.insert(words.end(), besides.begin(), besides.end());
   words.insert(words.end(), system.libraries.begin(), system.libraries.end());
   if (!system.loader.empty())
     words.insert(words.end(), {"--dynamic-linker", system.loaderPath, system.loader});

@@ -20,8 +20,10 @@ SystemFiles systemOfProcess();
 // Those of another processor that a folder has (libc.so.6, libm.so.6, ld-linux-*): the cross build's.
 SystemFiles systemIn(const std::string& folder);
 
-// A file of the folder. Errors: fileError, unsupportedFeature where there is no linker.
+// A file of the folder. `besides`: objects and archives of the user (custom kernels). Errors: fileError,
+// unsupportedFeature where there is no linker.
 Result<std::string> linkRunner(const vm::Program& program, MatrixKernels kernels, const std::string& object,
-                               const SystemFiles& system, TemporaryFolder& folder);
+                               const std::vector<std::string>& besides, const SystemFiles& system,
+                               TemporaryFolder& folder);
 
 }  // namespace dyn

@@ -59,11 +59,12 @@ struct BuiltinUse {
   // It makes its results itself: their sizes depend on elements.
   bool makesResults() const { return !empty() && traits.onlyMakes(); }
   // So many operands, from the first on, are read wherever their strides say.
-  size_t strided(size_t operands) const {
-    return empty() ? 0 : std::min<size_t>(handed(operands), traits.stridedArguments());
+  size_t strided(const Op& op) const {
+    return empty() ? 0 : std::min<size_t>(handed(op, op.operands.size()), traits.stridedArguments());
   }
-  // So many operands, from the first on, are handed over.
-  size_t handed(size_t operands) const {
+  // So many of the operands of `op`, or of those in their place, are handed over, from the first on.
+  size_t handed(const Op& op, size_t operands) const {
+    if (traits.is(calls::SIZES)) return operands - std::min(operands, op.results.size());
     const bool takesAll = counts.arguments.most == calls::Count::kAny && !counts.epilogue;
     return takesAll ? operands : std::min<size_t>(operands, counts.namedArguments);
   }

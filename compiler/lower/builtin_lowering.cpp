@@ -51,7 +51,7 @@ Status lowerBuiltin(FunctionLowering& c, const Op& op, std::span<const ValueId> 
   if (inner.kernelPlusOne > EpilogueNumber::kMostKernels)
     return makeError(DiagnosticId::unsupportedFeature, "a program of so many kernels");
   DYN_TRY(BuiltinCall call, use.describe({op, operandTypes, inner.number()}));
-  operands = operands.first(use.handed(operands.size()));
+  operands = operands.first(use.handed(op, operands.size()));
   std::vector<int32_t> arguments, scalars;
   for (ValueId v : operands) {
     if (v == kNoValue) {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._answers import (Answer, Buffer, Change, Check, Commands, Diff, Explanation, Graph, Kernel, KernelTime, Limit,
                            Pass, Passes, Plan, Prediction, Profile)
     from ._context import Context, RunStatistics
+    from ._custom_kernels import custom_kernel, load_custom_kernels
     from ._from_torch import from_torch
     from ._generate import Generated, Generation, GenerationStatistics, Token
     from ._packages import Package, packaged
@@ -32,12 +33,13 @@ __all__ = [
     "Diff", "Dim", "DynPredictor", "Error", "Explanation", "FileError", "Generated", "Generation",
     "GenerationStatistics", "Graph", "InputError", "InternalError", "Kernel", "KernelTime", "Limit", "MemoryLimitError", "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan",
     "Package", "Port", "Prediction", "Profile", "QueueFull", "Request", "Result", "RunStatistics", "Served", "Server", "ServerStatistics",
-    "ShutDown", "ThreadPool", "Token", "Unsupported", "UsageError", "from_torch", "load", "packaged", "quantise",
+    "ShutDown", "ThreadPool", "Token", "Unsupported", "UsageError", "custom_kernel", "from_torch", "load", "load_custom_kernels",
+    "packaged", "quantise",
 ]
 
 
 _ELSEWHERE = {"from_torch": "_from_torch", "DynPredictor": "_predictor", "quantise": "_quantise", "Package": "_packages", "packaged": "_packages",
-              "Context": "_context", "RunStatistics": "_context",
+              "custom_kernel": "_custom_kernels", "load_custom_kernels": "_custom_kernels", "Context": "_context", "RunStatistics": "_context",
               **dict.fromkeys(("Generated", "Generation", "GenerationStatistics", "Token"), "_generate"),
               **dict.fromkeys(("Request", "Served", "Server", "ServerStatistics"), "_server")}
 

@@ -19,6 +19,8 @@ def _text(name: str, value: Any) -> str:
         return "off"
     if isinstance(value, (str, int, float, os.PathLike)):
         return str(os.fspath(value) if isinstance(value, os.PathLike) else value)
+    if name == "ops" and isinstance(value, (list, tuple)):
+        return ";".join(_text(name, file) for file in value)
     raise UsageError(f"option {name}: a {type(value).__name__} is no value of an option")
 
 
@@ -33,7 +35,7 @@ def _dims(said: Any) -> list[str]:
 
 
 def options_of(given: Mapping[str, Any]) -> Options:
-    """dims={"seq": "1..512"} becomes a "dim" each; static=True the switch; `_` in a name is `-`."""
+    """dims={"seq": "1..512"} becomes a "dim" each; static=True the switch; ops= takes a list of files; `_` in a name is `-`."""
     options: Options = []
     for name, value in given.items():
         if value is None:

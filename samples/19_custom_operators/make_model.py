@@ -1,4 +1,4 @@
-"""Writes model.onnx: operators of a domain that no runtime knows, as an exporter with operators of its own does."""
+"""Writes model.onnx and detect.onnx: operators that no runtime knows, as exporters with operators of their own do."""
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
@@ -27,3 +27,23 @@ graph = helper.make_graph(
 )
 opsets = [helper.make_opsetid("", 20), helper.make_opsetid("com.acme", 1)]
 onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), "model.onnx")
+
+graph = helper.make_graph(
+    [
+        helper.make_node("SoftNMS", ["boxes", "scores"], ["rows", "places"], domain="mmcv", sigma=0.5),
+        helper.make_node("StringLength", ["names"], ["lengths"], domain="ai.onnx.contrib"),
+    ],
+    "detect",
+    [
+        helper.make_tensor_value_info("boxes", TensorProto.FLOAT, ["n", 4]),
+        helper.make_tensor_value_info("scores", TensorProto.FLOAT, ["n"]),
+        helper.make_tensor_value_info("names", TensorProto.STRING, ["k"]),
+    ],
+    [
+        helper.make_tensor_value_info("rows", TensorProto.FLOAT, None),
+        helper.make_tensor_value_info("places", TensorProto.INT64, None),
+        helper.make_tensor_value_info("lengths", TensorProto.INT64, ["k"]),
+    ],
+)
+opsets = [helper.make_opsetid(domain, 1 if domain else 20) for domain in ("", "mmcv", "ai.onnx.contrib")]
+onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), "detect.onnx")

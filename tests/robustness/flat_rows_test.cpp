@@ -4,6 +4,8 @@
 
 #include "tests/robustness/allocation_hook.h"
 #include "tests/unit/vm/kernels/builtin_harness.h"
+#include "vm/include/abi/dyn_custom_kernel.h"
+#include "vm/include/dyn_custom_kernels.h"
 
 namespace dyn::vm::test {
 namespace {
@@ -195,6 +197,17 @@ void FlatRowsTest::others() {
   run<calls::PackedAttention>(
       {floats({1, 2, 7, 4}), floats({1, 2, 4, 7}), floats({1, 2, 7, 5}), integers({3, 4})}, scaled, {},
       {output({1, 7, 2, 5})});
+  static const DynCustomKernel copies[] = {
+      {"robust_copy", {nullptr, [](const DynBuiltinCall* call) -> int32_t {
+                         const DynTensorView& x = call->arguments[0];
+                         memcpy(call->results[0].data, x.data,
+                                static_cast<size_t>(x.elements) * sizeof(float));
+                         return DYN_OK;
+                       }}}};
+  ASSERT_EQ(dyn_custom_kernels_add(copies, 1), DYN_OK);
+  calls::CustomCall::Numbers<Owned> custom;
+  custom.kernel = {11, 0x75626f72, 0x635f7473, 0x0079706f};  // "robust_copy"
+  run<calls::CustomCall>({floats({4, 6})}, custom, {}, {output({4, 6})});
   run<calls::Split>({floats({4, 6})}, {}, {1}, {output({4, 2}), output({4, 4})});
   run<calls::Bitcast>({floats({4})}, {}, {}, {output({4}, DataType::i32)});
   run<calls::Cast>({floats({4})}, {}, {}, {output({4}, DataType::f8e4m3fn)});

@@ -13,6 +13,8 @@ using calls::ANY;
   nullptr, { nullptr, flatRun<kernels::function> }
 #define FLAT(function, scratch) \
   nullptr, { flatScratchBytes<kernels::scratch>, flatRun<kernels::function> }
+#define FLAT_C(function, scratch) \
+  nullptr, { kernels::scratch, kernels::function }
 #define DYN_BUILTIN(Call, results, meaning, function) \
   const BuiltinRow dyn_row_##Call = {                 \
       calls::Call::kRow,                              \
@@ -25,6 +27,7 @@ using calls::ANY;
   };
 #include "vm/kernels/builtins.def"
 #undef DYN_BUILTIN
+#undef FLAT_C
 #undef FLAT
 #undef FLAT_ONLY
 #undef HOSTED

@@ -21,9 +21,13 @@ namespace kernels {
 #define FLAT(function, scratch)    \
   Status function(FlatCall& call); \
   Status scratch(const FlatCall& call, int64_t& elements);
+#define FLAT_C(function, scratch)               \
+  int32_t function(const DynBuiltinCall* call); \
+  int32_t scratch(const DynBuiltinCall* call, uint64_t* bytes);
 #define DYN_BUILTIN(Call, results, meaning, function) function
 #include "vm/kernels/builtins.def"
 #undef DYN_BUILTIN
+#undef FLAT_C
 #undef FLAT
 #undef FLAT_ONLY
 #undef HOSTED

@@ -15,6 +15,7 @@ enum RowTrait : uint16_t {
   HEAP = 2,
   GEMM = 4,
   SETTINGS = 8,
+  SIZES = 16,
 };
 inline constexpr uint16_t ANY = 255;
 // Above the first byte.

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "app/engine/model/operator_files.h"
 #include "app/engine/model/static_check.h"
 #include "compiler/driver/kernel_library.h"
 #include "compiler/driver/target_choice.h"
@@ -89,6 +90,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   std::unique_ptr<LoadedModel> model(new LoadedModel(options, cancelled));
   const ReadFilesScope scope(model->files_);
   noteRead(request.path);
+  DYN_CHECK(loadKernelLibraries(options.operatorFiles, options.nativeCode));
   if (!options.target.empty()) {
     DYN_TRY(model->target_, chooseTarget(options.target));
   }

@@ -1,4 +1,5 @@
-// Files of operators that the user defines (--ops): text modules of `operator` definitions.
+// Files of operators that the user defines (--ops): text modules of `operator` definitions, and shared
+// libraries with their kernels.
 #pragma once
 
 #include <memory>
@@ -10,7 +11,11 @@
 
 namespace dyn {
 
-// paths: "a.dyn;b.dyn"; "": none. Errors: fileError, and those of the text language, with their places.
+// The definitions. paths: "a.dyn;b.dyn;libc.so"; "": none. Errors: fileError, and those of the text language,
+// with their places.
 Result<std::vector<std::shared_ptr<const text::OperatorFile>>> readOperatorFiles(const std::string& paths);
+// The libraries among them: their kernels are the process's from then on. Without `nativeCode` they are
+// unsupportedFeature. Errors: fileError, unsupportedFeature.
+Status loadKernelLibraries(const std::string& paths, bool nativeCode);
 
 }  // namespace dyn

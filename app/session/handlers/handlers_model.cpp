@@ -434,8 +434,9 @@ Result<View> handle_kernels(SessionState& state, const Command& command, Outcome
     KernelRow row;
     row.kind = "builtin";
     row.name = builtin;
-    row.description =
-        builtin.rfind("onednn_", 0) == 0 ? "a call of oneDNN" : "hand-written, part of the runtime";
+    row.description = builtin.rfind("onednn_", 0) == 0 ? "a call of oneDNN"
+                      : builtin == "custom_call"       ? "custom kernels of the user, in C"
+                                                       : "hand-written, part of the runtime";
     table.rows.push_back(std::move(row));
   }
   DYN_TRY(table.contractions, contractionRows(*model, state.now.options, dims));

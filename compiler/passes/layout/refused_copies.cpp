@@ -156,8 +156,7 @@ class CopyFinder {
   }
 
   static void addBuiltin(RefusedCopy& copy, const Op& op, size_t operand) {
-    const bool takes =
-        operand < op.def->builtin.strided(op.operands.size()) && op.def->builtinOf(op) == op.def->builtin.row;
+    const bool takes = operand < op.def->builtin.strided(op) && op.def->builtinOf(op) == op.def->builtin.row;
     add(copy, std::string(op.def->name), takes ? CopyReason::sharedCopy : CopyReason::denseBuiltin);
   }
 

@@ -75,7 +75,7 @@ class Viewer {
       const Op& op = *function_.ops[i];
       DYN_TRY(const std::optional<KernelKind> kind, chooseLowering(op, operandTypes(op), context_.target));
       if (kind == KernelKind::builtin && op.def->builtinOf(op) == op.def->builtin.row)
-        takes_[i] = op.def->builtin.strided(op.operands.size());
+        takes_[i] = op.def->builtin.strided(op);
       for (size_t k = 0; k < takes_[i]; ++k)
         if (op.operands[k] != kNoValue && types_.at(op.operands[k]).rank() < 2) dense_.insert(op.operands[k]);
       if (kind == KernelKind::loop || op.def->traits.readsShape) continue;

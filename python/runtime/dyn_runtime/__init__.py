@@ -17,12 +17,13 @@ from ._values import Dim, Port, Result
 
 if TYPE_CHECKING:
     from ._context import Context, RunStatistics
+    from ._custom_kernels import custom_kernel, load_custom_kernels
 
 __version__ = "0.1.0"
 __all__ = [
     "Cancelled", "CheckError", "Context", "Diagnostic", "Dim", "Error", "FileError", "InputError", "InternalError",
     "MemoryLimitError", "Model", "ModelError", "Port", "Result", "RunStatistics", "ThreadPool", "Unsupported", "UsageError",
-    "load",
+    "custom_kernel", "load", "load_custom_kernels",
 ]
 
 
@@ -30,6 +31,9 @@ def __getattr__(name: str) -> Any:
     if name in ("Context", "RunStatistics"):  # imported when the first is asked for
         from . import _context
         return getattr(_context, name)
+    if name in ("custom_kernel", "load_custom_kernels"):
+        from . import _custom_kernels
+        return getattr(_custom_kernels, name)
     if name in ("from_torch", "torch", "compat", "serving", "ModelWarning"):
         raise AttributeError(f"unsupported: dyn_runtime.{name}: it is in the package dyn, which has the compiler")
     raise AttributeError(f"module 'dyn_runtime' has no attribute '{name}'")

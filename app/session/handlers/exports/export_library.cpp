@@ -43,6 +43,7 @@ Status writeLibrary(const ExportJob& job, LibraryKind kind) {
   DYN_TRY(LibraryRequest request, job.withoutHeap() ? requestWithoutHeap(job, kind) : requestWithHeap(job));
   request.kind = kind;
   request.output = job.command.text("o");
+  request.besides = job.command.all("link");
   request.ramBoundBytes = job.result.ramBoundBytes;
   request.source = std::filesystem::path(job.model.info().path).filename().string();
   DYN_TRY(ExportedLibrary made, exportLibrary(job.compiled(), request));

@@ -52,7 +52,8 @@ Status write_package(const ExportJob& job) {
 
 Status write_exe(const ExportJob& job) {
   DYN_TRY(PackageRequest request, packageRequest(job));
-  DYN_TRY(const RunnerFiles runner, runnerFor(job.compiled(), job.command.has("static-link")));
+  DYN_TRY(RunnerFiles runner, runnerFor(job.compiled(), job.command.has("static-link")));
+  runner.besides = job.command.all("link");
   DYN_TRY(DimsTable dims, dimsTable(job.model.typed(), ""));
   request.facts = jsonText(toJson(makeView(std::move(dims))));
   DYN_TRY(const ExportedFile file, writeExecutable(job.compiled(), runner, job.command.text("o"), request));

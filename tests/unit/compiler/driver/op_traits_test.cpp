@@ -27,7 +27,7 @@ TEST(OpTraits, operandsAreArgumentsOfTheBuiltin) {
     const vm::BuiltinRow* builtin = vm::findBuiltin(def->builtin.row);
     ASSERT_NE(builtin, nullptr) << def->builtin.row;
     EXPECT_EQ(def->builtin.fields(), builtin->fields()) << def->name;
-    const size_t least = def->builtin.handed(static_cast<size_t>(def->minOperands));
+    const size_t least = def->builtin.handed(Op(), static_cast<size_t>(def->minOperands));
     EXPECT_GE(least, builtin->counts.arguments.least) << def->name;
     if (def->traits.epilogue) {
       EXPECT_TRUE(def->builtin.counts.epilogue) << def->name;
