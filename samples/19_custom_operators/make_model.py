@@ -30,7 +30,8 @@ onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=9), "model.o
 
 graph = helper.make_graph(
     [
-        helper.make_node("SoftNMS", ["boxes", "scores"], ["rows", "places"], domain="mmcv", sigma=0.5),
+        helper.make_node("SoftNonMaxSuppression", ["boxes", "scores"], ["rows", "places"], domain="mmcv",
+                         iou_threshold=0.3, sigma=0.5, min_score=0.001, method=2, offset=0),
         helper.make_node("StringLength", ["names"], ["lengths"], domain="ai.onnx.contrib"),
     ],
     "detect",

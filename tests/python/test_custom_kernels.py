@@ -142,7 +142,7 @@ class CustomKernels(unittest.TestCase):
         library = self.folder / "libkernels.so"
         subprocess.run([compiler, "-O2", "-shared", "-fPIC", "-I", str(models.SOURCE / "vm/include"),
                         str(SAMPLE / "kernels.c"), "-o", str(library), "-lm"], check=True)
-        model = dyn.load(SAMPLE / "detect.onnx", ops=[SAMPLE / "own.dyn", library])
+        model = dyn.load(SAMPLE / "detect.onnx", ops=[SAMPLE / "mmcv.dyn", SAMPLE / "contrib.dyn", library])
         boxes = np.array([[0, 0, 2, 2], [0, 0, 2, 2], [5, 5, 6, 6]], np.float32)
         rows, places, lengths = model(boxes=boxes, scores=np.array([0.5, 0.9, 0.3], np.float32),
                                       names=np.array(["a", "größe"]))

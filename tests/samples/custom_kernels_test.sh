@@ -30,15 +30,16 @@ done
 c++ -x c++ -std=c++20 -Wall -Wextra -Werror -DFACTOR=2 -I "$SOURCE/vm/include" -c scale.c -o /dev/null || fail "the header in C++"
 echo 'fn @main(x: Tensor[(n, 4), f32]) { y = custom_call(x, shape(x), kernel = "test_scale") return y + 1.0 }' >scale.dyn
 
+ops=(--ops "$SAMPLE/mmcv.dyn" --ops "$SAMPLE/contrib.dyn")
 # The sample: results whose sizes the kernel finds, strings, and the same from the reference evaluation and every step.
-"$DYNREPL" run "$SAMPLE/detect.onnx" --ops "$SAMPLE/own.dyn" --ops libkernels.so --input 'boxes=[[0,0,2,2],[0,0,2,2],[5,5,6,6]]' \
+"$DYNREPL" run "$SAMPLE/detect.onnx" "${ops[@]}" --ops libkernels.so --input 'boxes=[[0,0,2,2],[0,0,2,2],[5,5,6,6]]' \
   --input 'scores=[0.5,0.9,0.3]' --input 'names=["a","größe",""]' --quiet >out || fail "the sample: $(cat out)"
 grep -q 'places = i64\[3\] \[1, 2, 0\]' out && grep -q '0.067668' out && grep -q 'lengths = i64\[3\] \[1, 5, 0\]' out || fail "the sample: $(cat out)"
 for sizes in "n=0 k=0" "n=1 k=1" "n=17 k=3"; do
   # shellcheck disable=SC2086  # words
-  "$DYNREPL" bisect "$SAMPLE/detect.onnx" $sizes --ops "$SAMPLE/own.dyn" --ops libkernels.so --quiet >out || fail "bisect $sizes: $(cat out)"
+  "$DYNREPL" bisect "$SAMPLE/detect.onnx" $sizes "${ops[@]}" --ops libkernels.so --quiet >out || fail "bisect $sizes: $(cat out)"
 done
-"$DYNREPL" inspect "$SAMPLE/detect.onnx" --ops "$SAMPLE/own.dyn" --why lengths.0 --quiet | grep -q "dim 0 of input 'names'" || fail "why"
+"$DYNREPL" inspect "$SAMPLE/detect.onnx" "${ops[@]}" --why lengths.0 --quiet | grep -q "dim 0 of input 'names'" || fail "why"
 
 # What is not there, what is no library, and what may not run.
 [[ $(code_of "$DYNREPL" run scale.dyn n=2) == 4 ]] && grep -q 'no library that was loaded has the custom kernel test_scale' err || fail "no kernel: $(cat err)"
@@ -46,7 +47,7 @@ done
 cc -shared -x c /dev/null -o libempty.so
 [[ $(code_of "$DYNREPL" run scale.dyn n=2 --ops libempty.so) == 1 ]] && grep -q 'no kernels are in it' err || fail "no kernels: $(cat err)"
 [[ $(code_of "$DYNREPL" run scale.dyn n=2 --ops libscale2.so --no-native) == 4 ]] && grep -q 'machine code' err || fail "--no-native: $(cat err)"
-[[ $(code_of "$DYNREPL" run "$SAMPLE/detect.onnx" n=2 k=1 --ops "$SAMPLE/own.dyn" --ops libkernels.so --input 'boxes=[[1,2,3,4]]') == 1 ]] || fail "sizes that differ"
+[[ $(code_of "$DYNREPL" run "$SAMPLE/detect.onnx" n=2 k=1 "${ops[@]}" --ops libkernels.so --input 'boxes=[[1,2,3,4]]') == 1 ]] || fail "sizes that differ"
 request() { printf '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "%s", "arguments": %s}}\n' "$1" "$2"; }
 { request set '{"name": "ops", "value": "libscale2.so"}'; request load '{"model": "scale.dyn"}'; request run '{"dim": ["n=2"]}'; } >requests
 "$DYNREPL" mcp <requests >answers 2>/dev/null
