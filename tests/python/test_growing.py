@@ -19,6 +19,27 @@ STEP = """fn @main(%x: Tensor[(b, h, m, 4), f32], %past: Tensor[(b, h, p, 4), f3
   return %z, %cache
 }
 """
+# Groups of three heads share a key, as exporters write it: each is repeated three times.
+SHARED = """fn @main(%x: Tensor[(b, h, m, 4), f32], %q: Tensor[(b, 3*h, m, 4), f32], %past: Tensor[(b, h, p, 4), f32]) {
+  %cache = concat(%past, %x) {axis = 2}
+  %b = shape(%x) {end = 1}
+  %h = shape(%x) {start = 1, end = 2}
+  %rest = shape(%cache) {start = 2}
+  %three = constant() {value = i64[1] [3]}
+  %one = constant() {value = i64[1] [2]}
+  %u = unsqueeze(%cache, %one)
+  %wide = concat(%b, %h, %three, %rest) {axis = 0}
+  %e = expand(%u, %wide)
+  %heads = mul(%h, %three)
+  %flat = concat(%b, %heads, %rest) {axis = 0}
+  %k = reshape(%e, %flat)
+  %keys = transpose(%k) {perm = [0, 1, 3, 2]}
+  %scores = matmul(%q, %keys)
+  %p = softmax(%scores) {axis = -1}
+  %z = matmul(%p, %k)
+  return %z, %cache
+}
+"""
 # All elements are read, side by side.
 READ = "fn @main(%x: Tensor[(n, m), f32]) { %y = relu(%x) return %y }"
 
@@ -47,6 +68,22 @@ class Growing(unittest.TestCase):
         self.assertEqual(model.copies, 0)
         self.assertFalse(any(cache.flags.writeable for cache in caches))
         np.testing.assert_array_equal(caches[0], start)  # what somebody holds stays as it was
+
+    def test_heads_that_share_a_key(self):
+        model, random = models.text(SHARED, threads=1), np.random.default_rng(2)
+        dense = random.random((2, 2, 3, 4), np.float32)
+        past = model.growing(dense, axis=2, room=32)
+        places = {address(past)}
+        for rows in (1, 1, 2, 1):
+            x, q = random.random((2, 2, rows, 4), np.float32), random.random((2, 6, rows, 4), np.float32)
+            z, past = model(x, q, past)
+            places.add(address(past))
+            dense = np.concatenate([dense, x], axis=2)
+            np.testing.assert_array_equal(past, dense)
+            keys = np.repeat(dense, 3, axis=1)
+            scores = np.exp(q @ keys.swapaxes(2, 3))
+            np.testing.assert_allclose(z, scores / scores.sum(-1, keepdims=True) @ keys, rtol=1e-5)
+        self.assertEqual((len(places), model.copies), (1, 0))
 
     def test_moves_when_full(self):
         model = models.text(STEP, threads=1)

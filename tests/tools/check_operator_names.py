@@ -56,7 +56,7 @@ REWRITES = {
     "compiler/passes/simplify/einsum_to_matmul.cpp": "einsum expand matmul transpose",
     "compiler/passes/layout/views.cpp": "reshape slice split",
     "compiler/passes/quantisation/few_bits.cpp": "cast dequantize_linear div gather matmul matmul_nbits mul range sub transpose",
-    "compiler/passes/simplify/regrouped_rows.cpp": "matmul softmax",
+    "compiler/passes/simplify/regrouped_rows.cpp": "expand matmul softmax transpose",
     "compiler/passes/simplify/scaled_rows.cpp": "add batch_norm mul",
     "compiler/passes/simplify/scaled_factors.cpp": "matmul mul",
     "compiler/passes/simplify/whole_scatter.cpp": "scatter_nd",

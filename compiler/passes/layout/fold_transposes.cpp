@@ -44,10 +44,11 @@ class Absorber {
     std::unordered_set<const Op*> gone;
     for (const Op* op : function_.ops) {
       if (gone.count(op)) continue;
-      const Op* after = nullptr;
-      const Op* changed = op->def == &ops::matmulOp ? absorb(*op, after) : nullptr;
+      bool writesTransposed = false;
+      const Op* changed = op->def == &ops::matmulOp ? absorb(*op, writesTransposed) : nullptr;
       result.ops.push_back(changed ? changed : op);
-      if (after) gone.insert(after);
+      if (writesTransposed)  // its own result is no more: the transpose, and what nothing reads
+        for (const Use& use : uses_.of(op->results[0].id)) gone.insert(use.op);
       absorbed_ += changed != nullptr;
     }
     return absorbed_ ? ir_.own(std::move(result)) : &function_;
@@ -75,7 +76,20 @@ class Absorber {
     return {value, order};
   }
 
-  const Op* absorb(const Op& matmul, const Op*& after) const {
+  // The operation that reads it besides those that nothing reads; null: more do, or the function returns it.
+  const Op* onlyReader(ValueId value) const {
+    const Op* reader = nullptr;
+    for (const Use& use : uses_.of(value)) {
+      if (use.op && !use.op->def->hasEffects && use.op->results.size() == 1 &&
+          uses_.of(use.op->results[0].id).empty())
+        continue;
+      if (!use.op || reader) return nullptr;
+      reader = use.op;
+    }
+    return reader;
+  }
+
+  const Op* absorb(const Op& matmul, bool& writesTransposed) const {
     const Type type = matmul.results[0].type;
     const int rank = type.rank();
     if (rank < 3 || type.dtype() != Dtype::f32) return nullptr;
@@ -86,14 +100,12 @@ class Absorber {
     const auto [b, orderB] = operand(matmul.operands[1], matmul.attributes.integer("transpose_b") != 0, any);
     AxisOrder orderC = identity(rank);
     ValueDef result = matmul.results[0];
-    const std::span<const Use> uses = uses_.of(result.id);
-    if (uses.size() == 1 && uses[0].op)
-      if (std::optional<AxisOrder> perm = permutation(*uses[0].op); perm && perm->back() == rank - 1) {
-        after = uses[0].op;
+    if (const Op* reader = onlyReader(result.id))
+      if (std::optional<AxisOrder> perm = permutation(*reader); perm && perm->back() == rank - 1) {
         for (size_t i = 0; i < perm->size(); ++i)
           orderC[static_cast<size_t>((*perm)[i])] = static_cast<int64_t>(i);
-        result = after->results[0];
-        any = true;
+        result = reader->results[0];
+        writesTransposed = any = true;
       }
     if (!any) return nullptr;
     Op op;

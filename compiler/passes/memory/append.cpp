@@ -93,8 +93,28 @@ class Append {
           return false;
     auto users = users_.find(present);
     return users != users_.end() &&
+           std::all_of(users->second.begin(), users->second.end(), [&](const Op* user) {
+             return isFactorOfAttention(*user, present) || isFactorWithOnes(*user, type);
+           });
+  }
+
+  // The same tensor with more or fewer axes of one element (keys that groups of heads share), for attention
+  // alone.
+  bool isFactorWithOnes(const Op& view, Type type) const {
+    if (!view.def->traits.view || !view.results[0].type.isTensor()) return false;
+    const ValueId result = view.results[0].id;
+    const auto users = users_.find(result);
+    return withoutOnes(view.results[0].type) == withoutOnes(type) && results_.count(result) == 0 &&
+           users != users_.end() &&
            std::all_of(users->second.begin(), users->second.end(),
-                       [&](const Op* user) { return isFactorOfAttention(*user, present); });
+                       [&](const Op* user) { return isFactorOfAttention(*user, result); });
+  }
+
+  static Shape withoutOnes(Type type) {
+    Shape sizes;
+    for (Dim d : type.dims())
+      if (!d.isConstant(1)) sizes.push_back(d);
+    return sizes;
   }
 
   static bool reads(const Op& op, ValueId value) {

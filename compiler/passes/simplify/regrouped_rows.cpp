@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "compiler/ops/op_table.h"
+#include "compiler/ops/rules/shape_rules.h"
 #include "compiler/passes/rewrite/op_series.h"
 
 namespace dyn::passes {
@@ -28,6 +29,14 @@ bool isSoftmaxOfRows(const Op& op) {
 struct RegroupedRows::View {
   ValueId from;
   Shape before, after;
+};
+
+// An operand of a product: `once`, repeated along one of the axes `axis` and `axis + 1`, which are then one.
+struct RegroupedRows::Repeated {
+  ValueId once = kNoValue;
+  Shape before;  // of what was repeated, with both axes
+  size_t axis = 0;
+  bool isTransposed = false;  // behind that
 };
 
 RegroupedRows::RegroupedRows(IrContext& ir, const Function& function, Types& types, Definitions& definitions,
@@ -68,8 +77,11 @@ const Op* RegroupedRows::of(const Op& op, std::vector<const Op*>& ops) {
     if (!equalEnds(view.before, view.after, kMatrix) || uses_[view.from] != 1) return nullptr;
     return product(op, view, ops);
   }
-  if (op.def == &ops::matmulOp) return productBehind(op, ops);
-  return rowsBehind(op, ops);
+  if (op.def == &ops::transposeOp) return transposeBehind(op, ops);
+  if (op.def != &ops::matmulOp) return rowsBehind(op, ops);
+  if (const Op* product = productOfExpanded(op)) return product;
+  if (const Op* product = productOfRepeated(op, ops)) return product;
+  return productBehind(op, ops);
 }
 
 // reshape(matmul(a, b)) is a product of the reshaped, unless it repeats one of them.
@@ -161,6 +173,129 @@ const Op* RegroupedRows::productBehind(const Op& op, std::vector<const Op*>& ops
   changed.operands = {view->operands[0], viewed(op.operands[1], withBatchesOf(before, right), op.place, ops)};
   changed.results = {{ir_.newValue(), ir_.tensorType(withBatchesOf(before, op.results[0].type.dims()),
                                                      op.results[0].type.dtype())}};
+  ops.push_back(noted(std::move(changed)));
+  return reshapeOf(ops.back()->results[0].id, op, ops);
+}
+
+// Of matrices, batch by batch.
+bool RegroupedRows::isTranspose(const Op* op) {
+  if (!op || op->def != &ops::transposeOp) return false;
+  const std::vector<int64_t> perm = op->attributes.integers("perm");
+  const auto rank = static_cast<int64_t>(perm.size());
+  for (int64_t i = 0; i < rank; ++i)
+    if (perm[static_cast<size_t>(i)] != (i < rank - 2 ? i : 2 * rank - 3 - i)) return false;
+  return rank >= 3;
+}
+
+// The product with another operand at that side; `isTransposed`: of which the old one was the transposed.
+Op RegroupedRows::withOperand(const Op& product, size_t side, ValueId v, bool isTransposed) {
+  Op changed = product;
+  changed.operands[side] = v;
+  const char* const transposes = side == 1 ? "transpose_b" : "transpose_a";
+  if (isTransposed)
+    changed.attributes.set(transposes, int64_t{product.attributes.integer(transposes, 0) == 0});
+  return changed;
+}
+
+// A matrix that is the same for several batches is broadcast by the product itself.
+const Op* RegroupedRows::productOfExpanded(const Op& op) {
+  const Shape result = op.results[0].type.dims();
+  for (const size_t side : {size_t{1}, size_t{0}}) {
+    const ValueId other = op.operands[1 - side];
+    const Op *expand = madeBy(op.operands[side]), *made = madeBy(other);
+    const bool isTransposed = isTranspose(expand);
+    if (isTransposed) expand = madeBy(expand->operands[0]);
+    if (!expand || expand->def != &ops::expandOp || (made && made->def == &ops::constantOp)) continue;
+    const Shape &once = types_.at(expand->operands[0]).dims(), &all = expand->results[0].type.dims(),
+                &own = types_.at(other).dims();
+    if (all.size() < 3 || once.size() != all.size() || own.size() != all.size() ||
+        result.size() != all.size() || !equalEnds(once, all, kMatrix))
+      continue;
+    bool isBroadcast = true;
+    for (size_t i = 0; i + kMatrix < all.size(); ++i)
+      isBroadcast &= equal_(once[i], all[i]) || (once[i].isConstant(1) && equal_(own[i], result[i]));
+    if (isBroadcast) return noted(withOperand(op, side, expand->operands[0], isTransposed));
+  }
+  return nullptr;
+}
+
+std::optional<RegroupedRows::Repeated> RegroupedRows::repeatedIn(ValueId v) const {
+  Repeated found;
+  const Op* made = madeBy(v);
+  if (isTranspose(made)) {
+    found.isTransposed = true;
+    made = madeBy(made->operands[0]);
+  }
+  if (!made || !made->def->traits.view) return std::nullopt;
+  const Shape after = made->results[0].type.dims();
+  const Op* expand = madeBy(made->operands[0]);
+  if (!expand || expand->def != &ops::expandOp) return std::nullopt;
+  found.once = expand->operands[0];
+  found.before = expand->results[0].type.dims();
+  const Shape &once = types_.at(found.once).dims(), &all = found.before;
+  if (after.size() < 3 || all.size() != after.size() + 1 || once.size() != all.size()) return std::nullopt;
+  while (found.axis < after.size() && equal_(after[found.axis], all[found.axis])) ++found.axis;
+  if (found.axis + kMatrix >= after.size() || !equalEnds(after, all, after.size() - found.axis - 1) ||
+      !equal_(after[found.axis], all[found.axis] * all[found.axis + 1]))
+    return std::nullopt;
+  int repeated = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (equal_(once[i], all[i])) continue;
+    if (!once[i].isConstant(1) || i < found.axis || i > found.axis + 1) return std::nullopt;
+    ++repeated;
+  }
+  if (repeated != 1) return std::nullopt;
+  return found;
+}
+
+// The product of each group and the one that it shares, as matrices are broadcast.
+const Op* RegroupedRows::productOfRepeated(const Op& op, std::vector<const Op*>& ops) {
+  const Shape result = op.results[0].type.dims();
+  for (const size_t side : {size_t{1}, size_t{0}}) {
+    const std::optional<Repeated> repeated = repeatedIn(op.operands[side]);
+    if (!repeated) continue;
+    const ValueId other = op.operands[1 - side];
+    const Op* made = madeBy(other);
+    const Shape &own = types_.at(other).dims(), &groups = repeated->before;
+    const size_t axis = repeated->axis;
+    if (own.size() != result.size() || result.size() + 1 != groups.size() ||
+        (made && made->def == &ops::constantOp) || !equal_(own[axis], groups[axis] * groups[axis + 1]))
+      continue;
+    const auto split = [&](Shape shape) {
+      shape[axis] = groups[axis];
+      shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis) + 1, groups[axis + 1]);
+      return shape;
+    };
+    Op changed = withOperand(op, side, repeated->once, repeated->isTransposed);
+    changed.operands[1 - side] = viewed(other, split(own), op.place, ops);
+    changed.results = {{ir_.newValue(), ir_.tensorType(split(result), op.results[0].type.dtype())}};
+    if (!weights_.count(other)) scores_.insert(op.results[0].id);
+    joined_[op.results[0].id] = axis;
+    ops.push_back(noted(std::move(changed)));
+    return reshapeOf(ops.back()->results[0].id, op, ops);
+  }
+  return nullptr;
+}
+
+// The groups of a product stay side by side wherever they are moved, so that the product itself can write
+// them there.
+const Op* RegroupedRows::transposeBehind(const Op& op, std::vector<const Op*>& ops) {
+  const auto joined = joined_.find(op.operands[0]);
+  if (joined == joined_.end() || uses_[op.operands[0]] != 1) return nullptr;
+  const Op& view = *madeBy(op.operands[0]);
+  const Shape& apart = types_.at(view.operands[0]).dims();
+  const auto axis = static_cast<int64_t>(joined->second);
+  std::vector<int64_t> perm;
+  for (int64_t from : transposeOrder(op.attributes, static_cast<int>(apart.size()) - 1)) {
+    perm.push_back(from > axis ? from + 1 : from);
+    if (from == axis) perm.push_back(axis + 1);
+  }
+  Shape moved;
+  for (int64_t from : perm) moved.push_back(apart[static_cast<size_t>(from)]);
+  Op changed = op;
+  changed.operands = {view.operands[0]};
+  changed.attributes.set("perm", perm);
+  changed.results = {{ir_.newValue(), ir_.tensorType(moved, op.results[0].type.dtype())}};
   ops.push_back(noted(std::move(changed)));
   return reshapeOf(ops.back()->results[0].id, op, ops);
 }

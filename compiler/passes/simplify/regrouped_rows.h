@@ -9,9 +9,15 @@
 // with %q2, %k2 and %v2 reshaped, which is free. Where a product repeats its keys it stays as it is:
 //   before  %t = reshape(%s)          %a = add(%t, %mask) with %mask [b, 1, m, n]
 //   after   %b = add(%s, %mask2) with %mask2 [b, 1, 1, m, n]             %a = reshape(%b)
+// A product of an operand that was repeated, head by head, is one of the groups that share a head: what is
+// repeated is never made.
+//   before  %e = expand(%k)           [b, g, r, n, d] of [b, g, 1, n, d]      %f = reshape(%e)   [b, h, n, d]
+//           %s = matmul(%q, transpose(%f))   [b, h, m, n], h = g r
+//   after   %t = matmul(%q2, transposed %k)  [b, g, r, m, n] with %q2 [b, g, r, m, d]       %s = reshape(%t)
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -37,7 +43,14 @@ class RegroupedRows {
   const Op* product(const Op& reshape, const View& view, std::vector<const Op*>& ops);
   const Op* rowsBehind(const Op& op, std::vector<const Op*>& ops);
   const Op* productBehind(const Op& op, std::vector<const Op*>& ops);
+  const Op* productOfExpanded(const Op& op);
+  const Op* productOfRepeated(const Op& op, std::vector<const Op*>& ops);
+  const Op* transposeBehind(const Op& op, std::vector<const Op*>& ops);
+  struct Repeated;
+  std::optional<Repeated> repeatedIn(ValueId v) const;
 
+  static bool isTranspose(const Op* op);
+  static Op withOperand(const Op& product, size_t side, ValueId v, bool isTransposed);
   const Op* madeBy(ValueId v) const;
   bool equalEnds(const Shape& a, const Shape& b, size_t count) const;
   bool equalBatches(const Shape& a, const Shape& b) const;
@@ -51,8 +64,9 @@ class RegroupedRows {
   Definitions& definitions_;
   std::function<bool(Dim, Dim)> equal_;
   std::unordered_map<ValueId, int> uses_;
-  std::unordered_set<ValueId> scores_;   // reshapes of products of two values, and what was made of them
-  std::unordered_set<ValueId> weights_;  // what a softmax made, and what was made of that
+  std::unordered_set<ValueId> scores_;  // reshapes of products of two values, and what was made of them
+  std::unordered_map<ValueId, size_t> joined_;  // products of groups: the axis that was two
+  std::unordered_set<ValueId> weights_;         // what a softmax made, and what was made of that
 };
 
 }  // namespace dyn::passes

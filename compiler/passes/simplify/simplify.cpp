@@ -64,6 +64,7 @@ class Simplifier {
         changed = true;
         continue;
       }
+      if (const Op* product = scaledFactors(*op, ir_, types, definitions, result.ops)) op = product;
       if (const Op* known = knownDims(*op)) {
         op = known;
         ++known_;
@@ -71,8 +72,6 @@ class Simplifier {
         op = regrouped;
       } else if (const Op* sum = scaledRows(*op, ir_, definitions, result.ops)) {
         op = sum;
-      } else if (const Op* product = scaledFactors(*op, ir_, types, definitions, result.ops)) {
-        op = product;
       } else if (op->def->cls == OpClass::elementwise && !op->def->traits.channelOperands &&
                  op->operands.size() > 1) {
         op = unexpanded(op, types, definitions, result.ops);
