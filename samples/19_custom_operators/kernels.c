@@ -8,8 +8,8 @@
 
 #include <abi/dyn_custom_kernel.h>
 
-/* The area that two boxes (x1, y1, x2, y2) share, over the area of both; a box is `offset` longer than the distance
- * of its corners. */
+/* The area that two boxes (x1, y1, x2, y2) share, over the area of both; a box is `offset` longer than the
+ * distance of its corners. */
 static float overlap(const float* a, const float* b, float offset) {
   const float width = fminf(a[2], b[2]) - fmaxf(a[0], b[0]) + offset,
               height = fminf(a[3], b[3]) - fmaxf(a[1], b[1]) + offset;
@@ -19,10 +19,10 @@ static float overlap(const float* a, const float* b, float offset) {
                    (b[2] - b[0] + offset) * (b[3] - b[1] + offset) - shared);
 }
 
-/* Soft-NMS. Arguments: boxes f32[n, 4], scores f32[n], overlap threshold f32, sigma f32, least score f32, method i64
- * (0: what overlaps more than the threshold goes, 1: linear weights, 2: Gaussian weights), offset i64. Results: rows
- * (box, score) f32[n, 5] by falling score, their boxes' places i64[n], and how many rows there are i64[1]; the rows
- * behind these are 0. */
+/* Soft-NMS. Arguments: boxes f32[n, 4], scores f32[n], overlap threshold f32, sigma f32, least score f32,
+ * method i64 (0: what overlaps more than the threshold goes, 1: linear weights, 2: Gaussian weights), offset
+ * i64. Results: rows (box, score) f32[n, 5] by falling score, their boxes' places i64[n], and how many rows
+ * there are i64[1]; the rows behind these are 0. */
 enum { BOXES, SCORES, THRESHOLD, SIGMA, LEAST, METHOD, OFFSET, ARGUMENTS };
 static const int32_t kTypes[] = {DYN_F32, DYN_F32, DYN_F32, DYN_F32, DYN_F32, DYN_I64, DYN_I64};
 

@@ -1,6 +1,7 @@
 #include "compiler/passes/simplify/regrouped_rows.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "compiler/ops/op_table.h"
 #include "compiler/ops/rules/shape_rules.h"
@@ -58,6 +59,11 @@ bool RegroupedRows::equalEnds(const Shape& a, const Shape& b, size_t count) cons
                     equal_);
 }
 
+bool RegroupedRows::isOf(ValueId v, const Shape& shape) const {
+  const Shape& own = types_.at(v).dims();
+  return own.size() == shape.size() && equalEnds(own, shape, shape.size());
+}
+
 bool RegroupedRows::equalBatches(const Shape& a, const Shape& b) const {
   return a.size() == b.size() && std::equal(a.begin(), a.end() - kMatrix, b.begin(), equal_);
 }
@@ -65,6 +71,7 @@ bool RegroupedRows::equalBatches(const Shape& a, const Shape& b) const {
 const Op* RegroupedRows::of(const Op& op, std::vector<const Op*>& ops) {
   if (op.results.size() != 1 || !op.results[0].type.isTensor()) return nullptr;
   if (op.def->traits.view) {  // of a product, with the rows of its matrices as they are
+    if (const Op* moved = transposeOfRegrouped(op, ops)) return moved;
     const Op* made = madeBy(op.operands[0]);
     if (!made || made->def != &ops::matmulOp || made->results[0].type.rank() < 3 ||
         op.results[0].type.rank() < 3)
@@ -139,10 +146,16 @@ const Op* RegroupedRows::rowsBehind(const Op& op, std::vector<const Op*>& ops) {
     whole.insert(whole.end(), own.begin(), own.end());
     const auto middle = whole.begin() + static_cast<ptrdiff_t>(first),
                end = whole.end() - static_cast<ptrdiff_t>(last);
-    if (!std::all_of(middle, end, [](Dim d) { return d.isConstant(1); })) return nullptr;
+    const bool isOne = std::all_of(middle, end, [](Dim d) { return d.isConstant(1); });
+    if (!isOne && !std::equal(middle, end, after.begin() + static_cast<ptrdiff_t>(first), equal_))
+      return nullptr;
     Shape& shape = shapes[i];
     shape.assign(whole.begin(), middle);
-    shape.resize(before.size() - last, ir_.dims().constant(1));
+    if (isOne)
+      shape.resize(before.size() - last, ir_.dims().constant(1));
+    else
+      shape.insert(shape.end(), before.begin() + static_cast<ptrdiff_t>(first),
+                   before.end() - static_cast<ptrdiff_t>(last));
     shape.insert(shape.end(), end, whole.end());
   }
   for (size_t i = 0; i < op.operands.size(); ++i) {
@@ -185,6 +198,27 @@ bool RegroupedRows::isTranspose(const Op* op) {
   for (int64_t i = 0; i < rank; ++i)
     if (perm[static_cast<size_t>(i)] != (i < rank - 2 ? i : 2 * rank - 3 - i)) return false;
   return rank >= 3;
+}
+
+// reshape(transpose(reshape(x))) with batches regrouped twice is a transpose of x regrouped once.
+const Op* RegroupedRows::transposeOfRegrouped(const Op& view, std::vector<const Op*>& ops) {
+  const Op* transpose = madeBy(view.operands[0]);
+  if (!isTranspose(transpose) || uses_[view.operands[0]] != 1) return nullptr;
+  const ValueId source = transpose->operands[0];
+  const Op* made = madeBy(source);
+  Shape shape = view.results[0].type.dims();
+  if (!made || !made->def->traits.view || shape.size() < 3 ||
+      !equalEnds(transpose->results[0].type.dims(), shape, kMatrix))
+    return nullptr;
+  Op changed = *transpose;
+  std::vector<int64_t> perm(shape.size());
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm.end()[-1], perm.end()[-2]);
+  std::swap(shape.end()[-1], shape.end()[-2]);
+  changed.operands = {viewed(source, shape, view.place, ops)};
+  changed.attributes.set("perm", perm);
+  changed.results = view.results;
+  return noted(std::move(changed));
 }
 
 // The product with another operand at that side; `isTransposed`: of which the old one was the transposed.
@@ -266,6 +300,9 @@ const Op* RegroupedRows::productOfRepeated(const Op& op, std::vector<const Op*>&
       shape.insert(shape.begin() + static_cast<ptrdiff_t>(axis) + 1, groups[axis + 1]);
       return shape;
     };
+    // Attention whose scores are not of such groups stays one.
+    if (weights_.count(other) && !(made && made->def->traits.view && isOf(made->operands[0], split(own))))
+      continue;
     Op changed = withOperand(op, side, repeated->once, repeated->isTransposed);
     changed.operands[1 - side] = viewed(other, split(own), op.place, ops);
     changed.results = {{ir_.newValue(), ir_.tensorType(split(result), op.results[0].type.dtype())}};
@@ -303,16 +340,12 @@ const Op* RegroupedRows::transposeBehind(const Op& op, std::vector<const Op*>& o
 // `v` in another shape: what it is a view of where that has the shape already.
 ValueId RegroupedRows::viewed(ValueId v, const Shape& shape, const SourceLocation& place,
                               std::vector<const Op*>& ops) {
-  const auto fits = [&](ValueId value) {
-    const Shape& own = types_.at(value).dims();
-    return own.size() == shape.size() && equalEnds(own, shape, shape.size());
-  };
-  while (!fits(v)) {
+  while (!isOf(v, shape)) {
     const Op* made = madeBy(v);
     if (!made || !made->def->traits.view) break;
     v = made->operands[0];
   }
-  if (fits(v)) return v;
+  if (isOf(v, shape)) return v;
   const size_t from = ops.size();
   const ValueId result = OpSeries(ir_, place, ops).reshape(v, shape, types_.at(v).dtype());
   noteNew(ops, from);

@@ -49,10 +49,12 @@ class RegroupedRows {
   struct Repeated;
   std::optional<Repeated> repeatedIn(ValueId v) const;
 
+  const Op* transposeOfRegrouped(const Op& view, std::vector<const Op*>& ops);
   static bool isTranspose(const Op* op);
   static Op withOperand(const Op& product, size_t side, ValueId v, bool isTransposed);
   const Op* madeBy(ValueId v) const;
   bool equalEnds(const Shape& a, const Shape& b, size_t count) const;
+  bool isOf(ValueId v, const Shape& shape) const;
   bool equalBatches(const Shape& a, const Shape& b) const;
   ValueId viewed(ValueId v, const Shape& shape, const SourceLocation& place, std::vector<const Op*>& ops);
   const Op* reshapeOf(ValueId v, const Op& like, std::vector<const Op*>& ops);
