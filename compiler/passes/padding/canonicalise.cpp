@@ -21,8 +21,10 @@ class CanonicalForms {
       : module_(inferred.module),
         ir_(*module_.context),
         contents_(inferred.contents),
-        rows_(ir_, *module_.main(), types_, made_,
-              [this](Dim a, Dim b) { return ir_.facts().equal(a, b) == Answer::yes; }) {
+        rows_(
+            ir_, *module_.main(), types_, made_,
+            [this](Dim a, Dim b) { return ir_.facts().equal(a, b) == Answer::yes; },
+            RegroupedRows::Repeats::kept) {
     const Module& module = module_;
     for (const Parameter& p : module.main()->parameters) {
       types_[p.id] = p.type;

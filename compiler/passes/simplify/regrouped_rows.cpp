@@ -41,8 +41,8 @@ struct RegroupedRows::Repeated {
 };
 
 RegroupedRows::RegroupedRows(IrContext& ir, const Function& function, Types& types, Definitions& definitions,
-                             std::function<bool(Dim, Dim)> equal)
-    : ir_(ir), types_(types), definitions_(definitions), equal_(std::move(equal)) {
+                             std::function<bool(Dim, Dim)> equal, Repeats repeats)
+    : ir_(ir), types_(types), definitions_(definitions), equal_(std::move(equal)), repeats_(repeats) {
   for (const Op* op : function.ops)
     for (ValueId v : op->operands) ++uses_[v];
   for (ValueId v : function.results) ++uses_[v];
@@ -71,7 +71,8 @@ bool RegroupedRows::equalBatches(const Shape& a, const Shape& b) const {
 const Op* RegroupedRows::of(const Op& op, std::vector<const Op*>& ops) {
   if (op.results.size() != 1 || !op.results[0].type.isTensor()) return nullptr;
   if (op.def->traits.view) {  // of a product, with the rows of its matrices as they are
-    if (const Op* moved = transposeOfRegrouped(op, ops)) return moved;
+    if (repeats_ == Repeats::shared)
+      if (const Op* moved = transposeOfRegrouped(op, ops)) return moved;
     const Op* made = madeBy(op.operands[0]);
     if (!made || made->def != &ops::matmulOp || made->results[0].type.rank() < 3 ||
         op.results[0].type.rank() < 3)
@@ -86,8 +87,10 @@ const Op* RegroupedRows::of(const Op& op, std::vector<const Op*>& ops) {
   }
   if (op.def == &ops::transposeOp) return transposeBehind(op, ops);
   if (op.def != &ops::matmulOp) return rowsBehind(op, ops);
-  if (const Op* product = productOfExpanded(op)) return product;
-  if (const Op* product = productOfRepeated(op, ops)) return product;
+  if (repeats_ == Repeats::shared) {
+    if (const Op* product = productOfExpanded(op)) return product;
+    if (const Op* product = productOfRepeated(op, ops)) return product;
+  }
   return productBehind(op, ops);
 }
 

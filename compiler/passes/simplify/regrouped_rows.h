@@ -31,9 +31,12 @@ class RegroupedRows {
   using Types = std::unordered_map<ValueId, Type>;
   using Definitions = std::unordered_map<ValueId, const Op*>;
 
+  // Whether what is repeated for each head stays, for who looks for attention as it is written.
+  enum class Repeats : uint8_t { kept, shared };
+
   // Of one function, whose operations are shown in their order. `equal`: are they the same size here?
   RegroupedRows(IrContext& ir, const Function& function, Types& types, Definitions& definitions,
-                std::function<bool(Dim, Dim)> equal);
+                std::function<bool(Dim, Dim)> equal, Repeats repeats);
 
   // Puts what is needed before it at the end of `ops` and hands on what takes the place of `op`, or null.
   const Op* of(const Op& op, std::vector<const Op*>& ops);
@@ -65,6 +68,7 @@ class RegroupedRows {
   Types& types_;
   Definitions& definitions_;
   std::function<bool(Dim, Dim)> equal_;
+  Repeats repeats_;
   std::unordered_map<ValueId, int> uses_;
   std::unordered_set<ValueId> scores_;  // reshapes of products of two values, and what was made of them
   std::unordered_map<ValueId, size_t> joined_;  // products of groups: the axis that was two

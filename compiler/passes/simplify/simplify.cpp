@@ -44,9 +44,12 @@ class Simplifier {
     body_ = facts_.bodyOf(function);
     position_ = 0;
     ValueMap replaced;
-    RegroupedRows rows(ir_, function, types, definitions, [&](Dim a, Dim b) {
-      return facts_.equal(a, b, {body_, position_ - 1});
-    });
+    RegroupedRows rows(
+        ir_, function, types, definitions,
+        [&](Dim a, Dim b) {
+          return facts_.equal(a, b, {body_, position_ - 1});
+        },
+        RegroupedRows::Repeats::shared);
     Function result = function;
     result.ops.clear();
     bool changed = false;
