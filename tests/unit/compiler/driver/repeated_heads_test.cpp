@@ -1,5 +1,5 @@
-// Attention whose heads share keys, in the forms that exporters write: what is repeated is never made, and the
-// results are those of the program as it stands.
+// Attention whose heads share keys, in the forms that exporters write: what is repeated is never made, and
+// the results are those of the program as it stands.
 #include "compiler/ops/op_table.h"
 #include "tests/unit/compiler/driver/run_both.h"
 
