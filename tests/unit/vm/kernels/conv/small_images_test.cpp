@@ -145,7 +145,8 @@ TEST_F(SmallImagesTest, evenEpiloguesSeeWholePlanesAsOneRow) {
       for (int64_t i = 0; i < made[0]->elementCount; ++i)
         ASSERT_EQ(made[0]->as<float>()[i], made[1]->as<float>()[i]) << "at " << i;
       EXPECT_EQ(rows[0], 4 * 37.0f);
-      EXPECT_LE(rows[1], 8.0f) << "size " << size << ", way " << static_cast<int32_t>(way);
+      EXPECT_LE(rows[1], 4 * 5.0f) << "panels have 8 filters or more; size " << size << ", way "
+                                   << static_cast<int32_t>(way);
     }
 }
 
