@@ -139,6 +139,11 @@ TEST_F(ConvolutionTest, everyWayComputesTheSameConvolution) {
       {{1, 1, 6, 6}, {1, 1, 3, 3}, {1, 1, 6, 6}, {1, 1, 1, 1, 1}, {true, true, true, true}},
       {{1, 20, 13, 17}, {37, 20, 3, 3}, {1, 37, 5, 9}, {1, 1, 1, 5, 5}, {false, true, true, false}},
       {{1, 32, 9, 9}, {10, 16, 2, 3}, {1, 10, 7, 3}, {2, 1, 1, 4, 4}, {false, true, true, false}},
+      {{2, 24, 14, 14}, {24, 8, 3, 3}, {2, 24, 7, 7}, {3, 2, 2, 1, 1}, {false, true, true, false}},
+      {{1, 16, 23, 71}, {16, 8, 3, 3}, {1, 16, 12, 36}, {2, 2, 2, 1, 1}, {false, true, true, false}},
+      {{1, 12, 5, 67}, {12, 4, 3, 3}, {1, 12, 5, 67}, {3, 1, 1, 1, 1}, {false, true, true, false}},
+      {{1, 6, 9, 40}, {10, 3, 3, 3}, {1, 10, 5, 14}, {2, 2, 3, 1, 1}, {false, true, true, false}},
+      {{1, 6, 9, 40}, {10, 3, 3, 3}, {1, 10, 4, 19}, {2, 2, 2, 2, 2}, {false, true, true, false}},
   };
   for (ThreadPool* threads : pools_) {
     threads_ = threads;
