@@ -77,6 +77,11 @@ using PadPairsKernel = void (*)(const float* from, int64_t stride, int64_t rows,
 using UnstageKernel = void (*)(const float* from, int64_t length, int64_t rows, int64_t columns, float add,
                                TileEnd end, float* to);
 
+// Rows of two phases in turn: to[row * strideTo + i] = add + (i even ? even : odd)[row * length + i / 2],
+// i < columns, row < rows.
+using ZipKernel = void (*)(const float* even, const float* odd, int64_t length, int64_t rows, int64_t columns,
+                           float add, float* to, int64_t strideTo);
+
 // to[i] += from[i], i < count.
 using AddKernel = void (*)(const float* from, int64_t count, float* to);
 
@@ -104,6 +109,7 @@ struct ConvolutionKernels {
   PadKernel pad;
   PadPairsKernel padPairs;
   UnstageKernel unstage;
+  ZipKernel zip;
 
   // Null: absent.
   WindowKernel window(int64_t columns, int64_t stride) const {

@@ -251,6 +251,26 @@ TEST_P(ConvolutionKernelsTest, stagedRowsAreJoined) {
         }
 }
 
+TEST_P(ConvolutionKernelsTest, rowsOfTwoPhasesAreZipped) {
+  const ConvolutionKernels& k = kernels();
+  for (int64_t rows : {0, 1, 3})
+    for (int64_t columns = 0; columns <= 5 * k.narrow + 1; ++columns) {
+      const int64_t length = (columns + 1) / 2 + 1, stride = columns + 5;
+      // No more than is there may be read.
+      const int64_t before = std::max<int64_t>(rows - 1, 0) * length;
+      const std::vector<float> even = floats(before + (columns + 1) / 2), odd = floats(before + columns / 2);
+      std::vector<float> to(static_cast<size_t>(rows * stride + 1), kUntouched);
+      k.zip(even.data(), odd.data(), length, rows, columns, 0.5f, to.data(), stride);
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t i = 0; i < stride; ++i) {
+          const float got = to[static_cast<size_t>(row * stride + i)];
+          const auto at = static_cast<size_t>(row * length + i / 2);
+          ASSERT_EQ(got, i >= columns ? kUntouched : 0.5f + (i % 2 == 0 ? even : odd)[at])
+              << columns << " columns, at " << row << ", " << i;
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(EachInstructionSet, ConvolutionKernelsTest,
                          testing::Range<size_t>(0, families().size()));
 

@@ -586,25 +586,6 @@ TEST_F(ConvolutionTest, convTransposeEqualsTheNaiveSum) {
   }
 }
 
-// A weight that is no finite number is met by input only.
-TEST_F(ConvolutionTest, infiniteWeightsStayWhereTheyAre) {
-  const float inf = std::numeric_limits<float>::infinity();
-  Tensor *x = tensor<float>(DataType::f32, {1, 1, 2, 2}, {1, 2, 3, 4}),
-         *w = tensor<float>(DataType::f32, {1, 1, 1, 2}, {1, inf}), *y = output({1, 1, 2, 3});
-  ASSERT_TRUE(call("conv_transpose", {x, w}, {.scalars = {0, 0}, .numbers = {2, 1, 1, 1, 1, 1}}, {y}).ok());
-  EXPECT_THAT(data<float>(y), ElementsAre(1, inf, inf, 3, inf, inf));
-  // More weights than positions: they stand in the lanes.
-  std::vector<float> weights(16, 1);
-  weights[1] = weights[14] = inf;
-  Tensor *many = tensor<float>(DataType::f32, {1, 8, 1, 2}, weights), *planes = output({1, 8, 2, 3});
-  ASSERT_TRUE(
-      call("conv_transpose", {x, many}, {.scalars = {0, 0}, .numbers = {2, 1, 1, 1, 1, 1}}, {planes}).ok());
-  const std::vector<float> all = data<float>(planes);
-  EXPECT_EQ(std::vector<float>(all.begin(), all.begin() + 12),
-            (std::vector<float>{1, inf, inf, 3, inf, inf, 1, 3, 2, 3, 7, 4}));
-  EXPECT_EQ(std::vector<float>(all.end() - 6, all.end()), (std::vector<float>{inf, inf, 2, inf, inf, 4}));
-}
-
 TEST_F(ConvolutionTest, someWaysCanNotHaveTheirChannelsLast) {
   Tensor *x = floats({1, 4, 4, 8}), *w = floats({8, 8, 1, 1}), *y = output({1, 4, 4, 8});
   const auto first = [](int32_t axes, kernels::Way way, ImageLayout layout) {
