@@ -22,10 +22,9 @@ constexpr int64_t kDepthwisePositions = 8192;  // the same with one channel
 constexpr int64_t kStagedElements = 1 << 17;   // of input staged for a chunk, at most where one row allows it
 constexpr int64_t kTileElements = 1 << 15;     // of results kept until their rows are written
 
-// to[i] = from[i * stride]
+// to[i] = from[i * stride], stride > 1
 void copyRun(const float* from, int64_t count, int64_t stride, float* to) {
   int64_t i = 0;
-  if (stride == 1) return copyShort(from, count, to);
   if (stride == 2) {
     for (; i + 8 < count; i += 8) {  // reads one float behind the last it takes
       const Four a = four(from + 2 * i), b = four(from + 2 * i + 4), c = four(from + 2 * i + 8),
@@ -35,16 +34,6 @@ void copyRun(const float* from, int64_t count, int64_t stride, float* to) {
     }
   }
   for (; i < count; ++i) to[i] = from[i * stride];
-}
-
-// to[i] = from[i] + add
-void writeRow(const float* from, int64_t count, float add, float* to) {
-  int64_t i = 0;
-  for (; i + 8 <= count; i += 8) {
-    four(to + i) = four(from + i) + add;
-    four(to + i + 4) = four(from + i + 4) + add;
-  }
-  for (; i < count; ++i) to[i] = from[i] + add;
 }
 
 // How the input of a chunk of output rows lies while it is worked on. Along axis i, output o and tap t meet
@@ -83,7 +72,7 @@ struct Staging {
       channelStride = c.inputSize();
     } else {
       sliceSize = (rows + reach[1]) * rowLength;
-      planeSize = sliceSize * (reach[0] + 1);
+      planeSize = sliceSize * (reach[0] + 1) + convolutionKernels().narrow;  // beyond the last row
       channelStride = oddLineStride(planes * planeSize);
     }
   }
@@ -110,6 +99,46 @@ struct Staging {
   // The input of output rows [first, first + count) of slice `slice`, for one group.
   void fill(const Convolution& c, const float* x, int64_t slice, int64_t first, int64_t count,
             float* staged) const {
+    const bool pairs = c.stride[2] == 2 && phaseCount[2] == 2;
+    if (c.stride[2] > 1 && !pairs) return fillPhases(c, x, slice, first, count, staged);
+    for (int64_t channel = 0; channel < c.channels; ++channel, x += c.inputSize()) {
+      if (channel + 1 < c.channels) prefetchRows(c, x + c.inputSize(), slice, first, count);
+      float* plane = staged + channel * channelStride;
+      for (int64_t d = 0; d < phaseCount[0]; ++d)
+        for (int64_t h = 0; h < phaseCount[1]; ++h, plane += phaseCount[2] * planeSize)
+          for (int64_t qd = 0; qd <= reach[0]; ++qd) {
+            const int64_t id = phase(c, 0, d) + (slice + qd) * c.stride[0] - c.pad[0];
+            fillRows(c, x + id * c.input[1] * c.input[2], id >= 0 && id < c.input[0],
+                     phase(c, 1, h) + first * c.stride[1] - c.pad[1], count + reach[1],
+                     plane + qd * sliceSize, pairs);
+          }
+    }
+  }
+
+ private:
+  // So many rows of a slice: `from`, from + stride, ...; of pairs both phases. What lies outside, or all
+  // where the slice does, is zero.
+  void fillRows(const Convolution& c, const float* slice, bool isInside, int64_t from, int64_t rows,
+                float* to, bool pairs) const {
+    const ConvolutionKernels& machine = convolutionKernels();
+    const int64_t stride = c.stride[1] * c.input[2];
+    const Places inside = isInside ? placesInside(from, c.stride[1], c.input[1]).within(0, rows) : Places{};
+    const auto fillThose = [&](int64_t begin, int64_t end, int64_t columns) {
+      if (begin == end) return;
+      const float* row = slice + (columns > 0 ? from * c.input[2] + begin * stride : 0);
+      float* at = to + begin * rowLength;
+      if (pairs)
+        machine.padPairs(row, stride, end - begin, c.pad[2], columns, rowLength, at, at + planeSize);
+      else
+        machine.pad(row, stride, end - begin, c.pad[2], columns, rowLength, at);
+    };
+    fillThose(0, inside.low, 0);
+    fillThose(inside.low, inside.high, c.input[2]);
+    fillThose(inside.high, rows, 0);
+  }
+
+  void fillPhases(const Convolution& c, const float* x, int64_t slice, int64_t first, int64_t count,
+                  float* staged) const {
     std::array<Span, 8> kept;  // of the first phases of a row
     const auto keptCount = std::min<int64_t>(phaseCount[2], static_cast<int64_t>(kept.size()));
     for (int64_t i = 0; i < keptCount; ++i) kept[static_cast<size_t>(i)] = spanOf(c, phase(c, 2, i));
@@ -137,7 +166,6 @@ struct Staging {
     }
   }
 
- private:
   // The places [low, high) of a row that lie inside the input; the first is the input's element `from`.
   struct Span {
     int64_t low = 0, high = 0, from = 0;
@@ -233,10 +261,12 @@ struct StagedTask {
       } else {
         const int64_t leading = tileCount() * width();
         multiply(b, group * c.filters + filter, height, flat, tile, leading, false, copied, staged);
+        const TileEnd* end = work.epilogue.closed();
+        const bool isLast = end && !end->bias;
         for (int64_t i = 0; i < height; ++i)
-          for (int64_t row = 0; row < rows; ++row)
-            writeRow(tile + i * leading + row * staging.rowLength, c.output[2], ownBias ? ownBias[i] : 0.0f,
-                     out + i * c.outputSize() + row * c.output[2]);
+          machine.unstage(tile + i * leading, staging.rowLength, rows, c.output[2],
+                          ownBias ? ownBias[i] : 0.0f, isLast ? *end : TileEnd(), out + i * c.outputSize());
+        if (isLast) continue;
       }
       const int64_t begin = (slice * c.output[1] + first) * c.output[2];
       if (const int32_t code =

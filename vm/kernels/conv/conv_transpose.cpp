@@ -10,6 +10,8 @@
 // Where there are more weights than positions the product is turned: weights stand in the lanes as they lie
 // in memory, positions in the rows, so that of many weights each is read once and none is turned over, and it
 // is the few results that are.
+//
+// Small images of a batch are slices of one: the weights are read once for all of them.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -25,6 +27,7 @@ namespace {
 
 constexpr int64_t kWeightsPerBlock = 1 << 18;  // of the product: filters x taps x channels
 constexpr int64_t kFramePerBlock = 1 << 16;    // elements of the frames of a block of filters
+constexpr int64_t kPlacesOfSlices = 256;       // of a phase of images that are done together
 constexpr int64_t kLeastRows =
     48;  // of the product, where there are as many: each block packs the input anew
 
@@ -33,6 +36,10 @@ class TransposedTask {
   TransposedTask(const FlatCall& call, const Convolution& convolution)
       : call_(call), family_(*call.gemmFamily), c(convolution) {
     for (size_t axis = 0; axis < 3; ++axis) lines_[axis] = c.input[axis] + c.reach(axis) / c.stride[axis];
+    if (!fits()) return;
+    weightsInLanes_ = c.filters * c.taps() > positions(c.input[0]);
+    if (c.rank < 3)
+      joinImages(evenPart(c.batch, std::max<int64_t>(1, kPlacesOfSlices / (lines_[1] * lines_[2]))));
     const int64_t taps = c.taps(),
                   most = std::min(kWeightsPerBlock / std::max<int64_t>(c.channels * taps, 1),
                                   static_cast<int64_t>(static_cast<double>(kFramePerBlock) / planeSize())),
@@ -42,7 +49,6 @@ class TransposedTask {
         (c.filters * c.batch * c.groups + call.threadCount() - 1) / static_cast<int64_t>(call.threadCount());
     filtersPerBlock_ = std::clamp<int64_t>(std::min(std::max(most, least), share), 1, c.filters);
     gaps_ = lines_[2] != c.input[2] || (c.input[0] > 1 && lines_[1] != c.input[1]);
-    if (!fits()) return;
     if (!weightsInLanes()) return;
     // Nothing is packed for each block of filters: they are as many as frames in the cache allow.
     filtersPerBlock_ = std::clamp<int64_t>(
@@ -68,17 +74,28 @@ class TransposedTask {
     }
   }
 
-  bool weightsInLanes() const { return c.filters * c.taps() > positions(); }
-  // Of one group of one image, positions in the rows: [positions, channels].
-  int64_t turnedInputElements() const {
-    return weightsInLanes() ? positions() * oddLineStride(c.channels) : 0;
+  bool weightsInLanes() const { return weightsInLanes_; }
+  // Units of images: one, or some that are done together.
+  int64_t parts() const { return c.batch; }
+  // The images [first, first + slices) of a part; those that are not joined have slices of their own.
+  struct Part {
+    int64_t image, slices;
+  };
+  Part part(int64_t index) const {
+    if (!joined_) return {index, c.input[0]};
+    return {index * c.input[0], std::min(c.input[0], images_ - index * c.input[0])};
   }
-  void turnInput(const float* x, float* turned) const {
+  // Of one group of a part, positions in the rows: [positions, channels].
+  int64_t turnedInputElements() const {
+    return weightsInLanes() ? positions(c.input[0]) * oddLineStride(c.channels) : 0;
+  }
+  void turnInput(const float* x, int64_t slices, float* turned) const {
     const int64_t leading = oddLineStride(c.channels);
-    if (!gaps_) return writeTransposed(x, c.inputSize(), c.channels, c.inputSize(), nullptr, turned, leading);
+    if (!gaps_ && !joined_)
+      return writeTransposed(x, channelStride_, c.channels, channelStride_, nullptr, turned, leading);
     std::fill_n(turned, turnedInputElements(), 0.0f);
-    eachRun(x, 0, positions(), [&](const float* from, int64_t at, int64_t held) {
-      writeTransposed(from, c.inputSize(), c.channels, held, nullptr, turned + at * leading, leading);
+    eachRun(x, 0, positions(slices), [&](const float* from, int64_t at, int64_t held) {
+      writeTransposed(from, channelStride_, c.channels, held, nullptr, turned + at * leading, leading);
     });
   }
 
@@ -101,9 +118,9 @@ class TransposedTask {
                          filtersPerBlock_ * (c.taps() * family_.panelWidth + planeElements()));
   }
 
-  // Filters [first, last) of one group of one image; y is the plane of `first`.
-  void run(const float* x, const float* w, int64_t first, int64_t last, const float* bias, float* y,
-           float* scratch) const {
+  // Filters [first, last) of one group of a part; y is the plane of `first`.
+  void run(const float* x, int64_t slices, const float* w, int64_t first, int64_t last, const float* bias,
+           float* y, float* scratch) const {
     const int64_t rows = (last - first) * c.taps(), leading = oddLineStride(c.channels),
                   width = family_.panelWidth;
     float *a = scratch, *panel = a + weightElements(), *tile = panel + panelElements(),
@@ -113,24 +130,26 @@ class TransposedTask {
     // Zeros between the rows give nothing to the places they are added to, unless a weight is infinite or no
     // number.
     const bool addsGaps = !gaps_ || areFinite(w + first * c.taps(), rows);
-    const int64_t end = positions();
-    for (int64_t position = 0; position < end && !call_.cancelled(); position += width) {
-      const int64_t count = std::min(width, end - position);
+    eachBlock(slices, width, [&](int64_t position, int64_t count) {
+      if (call_.cancelled()) return;
       pack(x, position, count, panel);
       runRowTiles(family_, rows, c.channels, a, leading, panel, tile, width, count, false);
       addRows(tile, width, 0, rows, position, count, addsGaps ? count : kNeverWhole, frames);
-    }
+    });
     for (int64_t filter = first; filter < last; ++filter)
-      write(frames + (filter - first) * planeElements(), bias ? bias[filter] : 0.0f,
-            y + (filter - first) * c.outputSize());
+      write(frames + (filter - first) * planeElements(), slices, bias ? bias[filter] : 0.0f,
+            y + (filter - first) * filterStride_);
   }
 
   // The same with weights in the lanes; `input` is what turnInput made.
-  void runTurned(const float* input, const float* w, int64_t first, int64_t last, const float* bias, float* y,
-                 float* scratch) const {
-    const int64_t rows = (last - first) * c.taps(), wide = lanes_.wide, end = positions();
+  void runTurned(const float* input, int64_t slices, const float* w, int64_t first, int64_t last,
+                 const float* bias, float* y, float* scratch) const {
+    const int64_t rows = (last - first) * c.taps(), wide = lanes_.wide, end = positions(slices);
     float *panel = scratch, *tile = panel + c.channels * panelLanes_, *turned = tile + kRowsAtOnce * wide,
           *frames = turned + kRowsAtOnce * wide;
+    // Of whole rows, where these are multiplied one by one.
+    const int64_t atOnce =
+        multipliesRows() && lines_[2] <= kRowsAtOnce ? kRowsAtOnce / lines_[2] * lines_[2] : kRowsAtOnce;
     std::fill_n(frames, (last - first) * planeElements(), 0.0f);
     std::fill_n(tile, kRowsAtOnce * wide, 0.0f);
     w += first * c.taps();
@@ -140,26 +159,33 @@ class TransposedTask {
           end > lanes_.maxRows || columns < wide;  // read more than once, or beyond the last weight
       if (copies && (inPanel == 0 || end <= lanes_.maxRows))
         copyPanel(w + row, std::min(panelLanes_ - inPanel, rows - row), panel + inPanel);
-      for (int64_t position = 0; position < end; position += kRowsAtOnce) {
-        const int64_t count = std::min(kRowsAtOnce, end - position);
-        forEachRowTile(lanes_.maxRows, count, [&](int64_t begin, int64_t height) {
+      eachBlock(slices, atOnce, [&](int64_t position, int64_t count) {
+        const auto multiply = [&](int64_t from, int64_t height) {
           const int64_t leading = oddLineStride(c.channels);
           lanes_.filters[height - 1](
-              c.channels, input + (position + begin) * leading, leading, copies ? panel + inPanel : w + row,
-              (copies ? inPanel_ : inPlace_).data(), tile + begin * wide, wide, columns, 0);
+              c.channels, input + (position + from) * leading, leading, copies ? panel + inPanel : w + row,
+              (copies ? inPanel_ : inPlace_).data(), tile + from * wide, wide, columns, 0);
+        };
+        int64_t next = 0;  // behind the last tile
+        eachMultiplied(position, count, [&](int64_t at, int64_t height) {
+          std::fill(tile + next * wide, tile + at * wide, 0.0f);
+          forEachRowTile(lanes_.maxRows, height,
+                         [&](int64_t begin, int64_t rowsHere) { multiply(at + begin, rowsHere); });
+          next = at + height;
         });
+        std::fill(tile + next * wide, tile + count * wide, 0.0f);
         // Whole vectors: what lies beyond the last position and the last weight is turned, too, and not
         // looked at.
         const auto whole = [&](int64_t n) { return (n + lanes_.narrow - 1) / lanes_.narrow * lanes_.narrow; };
         writeTransposed(tile, wide, whole(count), whole(columns), nullptr, turned, kRowsAtOnce);
         // A place between the rows is the sum of nothing: 0, unless a weight is infinite or no number.
-        const int64_t gap = firstGap(position, count);
+        const int64_t gap = multipliesRows() ? count : firstGap(position, count);
         addRows(turned, kRowsAtOnce, row, columns, position, count, gap, frames);
-      }
+      });
     }
     for (int64_t filter = first; filter < last; ++filter)
-      write(frames + (filter - first) * planeElements(), bias ? bias[filter] : 0.0f,
-            y + (filter - first) * c.outputSize());
+      write(frames + (filter - first) * planeElements(), slices, bias ? bias[filter] : 0.0f,
+            y + (filter - first) * filterStride_);
   }
 
  private:
@@ -168,18 +194,63 @@ class TransposedTask {
       1 << 16;  // weights that are copied at once: part of the second cache
   static constexpr int64_t kMostPanels = 8;
 
-  // Input positions, those between the rows counted.
-  int64_t positions() const {
-    return ((c.input[0] - 1) * lines_[1] + c.input[1] - 1) * lines_[2] + c.input[2];
+  static constexpr int64_t kLeastRun = 4;  // a tile of fewer rows waits for each of its sums
+
+  // `images` of a batch become the slices of one.
+  void joinImages(int64_t images) {
+    if (images < 2) return;
+    joined_ = true;
+    images_ = c.batch;
+    inputSlice_ = c.groups * c.channels * channelStride_;
+    outputSlice_ = c.groups * c.filters * filterStride_;
+    c.batch = partsOf(c.batch, images);
+    c.input[0] = c.output[0] = lines_[0] = images;
   }
 
-  // The first of `count` positions that lies between the rows; `count`: none.
+  // Are rows multiplied one by one, without the places between them? Otherwise slices are, where there are
+  // places between the rows.
+  bool multipliesRows() const { return gaps_ && c.input[2] >= kLeastRun; }
+  // What is multiplied of `count` positions: visit(first of them, how many).
+  template <typename Visit>
+  void eachMultiplied(int64_t position, int64_t count, const Visit& visit) const {
+    if (!gaps_) return visit(0, count);
+    if (multipliesRows())
+      return eachRun(nullptr, position, count,
+                     [&](const float*, int64_t at, int64_t held) { visit(at, held); });
+    const int64_t pitch = lines_[1] * lines_[2], whole = (c.input[1] - 1) * lines_[2] + c.input[2];
+    for (int64_t begin = position / pitch * pitch; begin < position + count; begin += pitch) {
+      const int64_t from = std::max(begin, position), end = std::min(begin + whole, position + count);
+      if (from < end) visit(from - position, end - from);
+    }
+  }
+
+  // Input positions, those between the rows counted.
+  int64_t positions(int64_t slices) const {
+    return ((slices - 1) * lines_[1] + c.input[1] - 1) * lines_[2] + c.input[2];
+  }
+
+  // All positions in blocks of at most so many: visit(position, count). What a place of the output is the sum
+  // of is added block by block: images that are joined have the blocks that each has alone.
+  template <typename Visit>
+  void eachBlock(int64_t slices, int64_t most, const Visit& visit) const {
+    const int64_t pitch = lines_[1] * lines_[2], end = positions(slices);
+    const bool apart = joined_ && pitch > most;
+    const int64_t step = joined_ && !apart ? most / pitch * pitch : most;
+    for (int64_t image = 0; image < (apart ? slices : 1); ++image) {
+      const int64_t begin = image * pitch, behind = apart ? begin + positions(1) : end;
+      for (int64_t position = begin; position < behind; position += step)
+        visit(position, std::min(step, behind - position));
+    }
+  }
+
+  // The first of `count` positions that lies between the rows of a slice; `count`: none.
   int64_t firstGap(int64_t position, int64_t count) const {
-    int64_t next = 0;
-    eachRun(nullptr, position, count, [&](const float*, int64_t at, int64_t held) {
-      if (at == next) next = at + held;
-    });
-    return next;
+    for (int64_t at = 0; at < count; ++at) {
+      const int64_t column = (position + at) % lines_[2];
+      if (column >= c.input[2] && (position + at) / lines_[2] % lines_[1] + 1 < c.input[1]) return at;
+      if (column < c.input[2]) at += c.input[2] - 1 - column;
+    }
+    return count;
   }
 
   // Adds to its plane what `count` positions give to each of `rows` taps of filters, the first of them `row`.
@@ -243,11 +314,12 @@ class TransposedTask {
   // Input positions, as far apart as in a phase: zeros between the rows.
   void pack(const float* x, int64_t position, int64_t count, float* panel) const {
     const int64_t width = family_.panelWidth;
-    if (!gaps_) return packPanels(family_, x + position, c.channels, count, c.inputSize(), 1, 0, 1, panel);
+    if (!gaps_ && !joined_)
+      return packPanels(family_, x + position, c.channels, count, channelStride_, 1, 0, 1, panel);
     std::fill_n(panel, panelElements(), 0.0f);
     eachRun(x, position, count, [&](const float* from, int64_t at, int64_t held) {
       for (int64_t channel = 0; channel < c.channels; ++channel)
-        std::copy_n(from + channel * c.inputSize(), held, panel + channel * width + at);
+        std::copy_n(from + channel * channelStride_, held, panel + channel * width + at);
     });
   }
 
@@ -259,61 +331,44 @@ class TransposedTask {
                     slice = (position + at) / (lines_[2] * lines_[1]),
                     run = std::min(lines_[2] - column, count - at),
                     held = row < c.input[1] ? std::min(run, c.input[2] - column) : 0;
-      if (held > 0) visit(x ? x + (slice * c.input[1] + row) * c.input[2] + column : nullptr, at, held);
+      if (held > 0) visit(x ? x + slice * inputSlice_ + row * c.input[2] + column : nullptr, at, held);
       at += run;
     }
   }
 
-  static constexpr int64_t kNone = -1;
-  // The output plane of a frame: padding is cut off, the phases are put together again.
-  void write(const float* frame, float bias, float* plane) const {
-    const auto inFrame = [&](size_t axis, int64_t place) {
-      return place >= 0 && place < c.stride[axis] * lines_[axis];
+  // The output planes of a frame: padding is cut off, the phases are put together again.
+  void write(const float* frame, int64_t slices, float bias, float* plane) const {
+    const auto insideOf = [&](size_t axis) {
+      return Places{-c.pad[axis], c.stride[axis] * lines_[axis] - c.pad[axis]}.within(0, c.output[axis]);
     };
-    const Places inside = Places{-c.pad[2], c.stride[2] * lines_[2] - c.pad[2]}.within(0, c.output[2]);
-    const int64_t start = inside.low + c.pad[2], even = start < 0 ? 0 : columnPlace(start),
-                  odd = start < 0 ? 0 : columnPlace(start + 1);
-    const int64_t phaseRows = c.stride[2] * phaseElements();
-    for (int64_t od = 0; od < c.output[0]; ++od) {
-      const int64_t d = od + c.pad[0], slice = d < 0 ? 0 : rowPlace(d, 0);
-      int64_t phase = kNone, line = 0;  // of the row, counted on from the first
-      for (int64_t oh = 0; oh < c.output[1]; ++oh) {
-        float* row = plane + (od * c.output[1] + oh) * c.output[2];
-        const int64_t h = oh + c.pad[1];
-        if (!inFrame(0, d) || !inFrame(1, h) || inside.high == inside.low) {
-          std::fill_n(row, c.output[2], bias);
-          continue;
-        }
-        std::fill_n(row, inside.low, bias);
-        std::fill(row + inside.high, row + c.output[2], bias);
-        if (phase == kNone) {
-          phase = h % c.stride[1];
-          line = h / c.stride[1];
-        } else if (++phase == c.stride[1]) {
-          phase = 0;
-          ++line;
-        }
-        const float* from = frame + slice + phase * phaseRows + line * lines_[2];
+    const Places inside = insideOf(2), rows = insideOf(1), whole = insideOf(0);
+    const int64_t length = c.output[2], start = inside.low + c.pad[2],
+                  even = start < 0 ? 0 : columnPlace(start), odd = start < 0 ? 0 : columnPlace(start + 1),
+                  step = c.stride[1];
+    for (int64_t od = 0; od < (joined_ ? slices : c.output[0]); ++od, plane += outputSlice_) {
+      if (od < whole.low || od >= whole.high || inside.low == inside.high) {
+        std::fill_n(plane, c.output[1] * length, bias);
+        continue;
+      }
+      std::fill_n(plane, rows.low * length, bias);
+      std::fill(plane + rows.high * length, plane + c.output[1] * length, bias);
+      for (int64_t row = rows.low; inside.high - inside.low < length && row < rows.high; ++row) {
+        std::fill_n(plane + row * length, inside.low, bias);
+        std::fill(plane + row * length + inside.high, plane + (row + 1) * length, bias);
+      }
+      // The rows of a phase follow each other in the frame.
+      for (int64_t row = rows.low; row < std::min(rows.low + step, rows.high); ++row) {
+        const float* from = frame + rowPlace(od + c.pad[0], row + c.pad[1]);
+        float* to = plane + row * length + inside.low;
+        const int64_t count = partsOf(rows.high - row, step);
         if (c.stride[2] == 2)
-          zipRow(from + even, from + odd, inside.high - inside.low, bias, row + inside.low);
+          lanes_.zip(from + even, from + odd, lines_[2], count, inside.high - inside.low, bias, to,
+                     step * length);
         else
-          writeRow(from, inside, bias, row);
+          for (int64_t i = 0; i < count; ++i)
+            writeRow(from + i * lines_[2], inside, bias, to + i * step * length - inside.low);
       }
     }
-  }
-  // In turn from both phases, from `even` first.
-  static void zipRow(const float* even, const float* odd, int64_t count, float bias, float* to) {
-    int64_t i = 0;
-    for (; i + 4 <= count / 2; i += 4) {
-      const Four first = four(even + i) + bias, second = four(odd + i) + bias;
-      four(to + 2 * i) = __builtin_shufflevector(first, second, 0, 4, 1, 5);
-      four(to + 2 * i + 4) = __builtin_shufflevector(first, second, 2, 6, 3, 7);
-    }
-    for (; i < count / 2; ++i) {
-      to[2 * i] = even[i] + bias;
-      to[2 * i + 1] = odd[i] + bias;
-    }
-    if (count % 2 != 0) to[count - 1] = even[count / 2] + bias;
   }
   void writeRow(const float* line, Places inside, float bias, float* row) const {
     const int64_t stride = c.stride[2], count = inside.high - inside.low, start = inside.low + c.pad[2];
@@ -329,7 +384,12 @@ class TransposedTask {
 
   const FlatCall& call_;
   const DynGemmFamily& family_;
-  const Convolution& c;
+  Convolution c;  // where images are joined, of their slices
+  int64_t images_ = 0;
+  bool joined_ = false, weightsInLanes_ = false;
+  // Elements between the slices, the channels and the filters of a group.
+  int64_t inputSlice_ = c.input[1] * c.input[2], outputSlice_ = c.output[1] * c.output[2],
+          channelStride_ = c.inputSize(), filterStride_ = c.outputSize();
   Table<int64_t> tapOffsets_;              // of each tap of the window, in a frame
   std::array<int64_t, 3> lines_{1, 1, 1};  // places of a phase along each axis
   int64_t filtersPerBlock_ = 1;
@@ -386,10 +446,10 @@ struct FramePlan {
   int64_t units, tasks, turned, tables, shared, own;  // the tables lie behind the input
 
   FramePlan(const FlatCall& call, const Convolution& c, const TransposedTask& task)
-      : units(c.batch * c.groups * task.blocks()),
+      : units(task.parts() * c.groups * task.blocks()),
         tasks(std::min<int64_t>(call.threadCount(), units)),
         turned(task.turnedInputElements()),
-        tables(wholeLines(c.batch * c.groups * turned)),
+        tables(wholeLines(task.parts() * c.groups * turned)),
         shared(tables + task.tableElements()),
         own(task.scratchElements()) {}
 };
@@ -455,31 +515,34 @@ Status convTranspose(FlatCall& call) {
   if (!task.weightsInLanes() && isConvolution(c) && areFinite(w))
     return asConvolution(call, c, x, w->as<float>(), bias, y);
   const FramePlan plan(call, c, task);
-  const int64_t blocks = task.blocks(), units = plan.units, tasks = plan.tasks, planes = c.batch * c.groups,
-                turned = plan.turned;
+  const int64_t blocks = task.blocks(), units = plan.units, tasks = plan.tasks,
+                planes = task.parts() * c.groups, turned = plan.turned;
   Scratch scratch(call, plan.shared, tasks, plan.own);
   if (!scratch) return scratch.status();
   task.makeTables(scratch.shared() + plan.tables);
+  const auto inputOf = [&](int64_t plane) {
+    return x->as<float>() +
+           (task.part(plane / c.groups).image * c.groups + plane % c.groups) * c.channels * c.inputSize();
+  };
   if (turned > 0)
     call.split(planes, static_cast<uint32_t>(std::min(tasks, planes)), [&](int64_t begin, int64_t end) {
       for (int64_t plane = begin; plane < end; ++plane)
-        task.turnInput(x->as<float>() + plane * c.channels * c.inputSize(),
-                       scratch.shared() + plane * turned);
+        task.turnInput(inputOf(plane), task.part(plane / c.groups).slices, scratch.shared() + plane * turned);
     });
   call.split(units, static_cast<uint32_t>(tasks), [&](int64_t begin, int64_t end) {
     float* memory = scratch.next();
     for (int64_t unit = begin; unit < end && !call.cancelled(); ++unit) {
       const int64_t plane = unit / blocks, group = plane % c.groups;
+      const auto [image, slices] = task.part(plane / c.groups);
       const int64_t first = unit % blocks * task.filtersPerBlock(),
                     last = std::min(first + task.filtersPerBlock(), c.filters);
       const float* weights = w->as<float>() + group * c.channels * c.filters * c.taps();
       const float* ownBias = bias ? bias + group * c.filters : nullptr;
-      float* to = y->as<float>() + (plane * c.filters + first) * c.outputSize();
+      float* to = y->as<float>() + ((image * c.groups + group) * c.filters + first) * c.outputSize();
       if (turned > 0)
-        task.runTurned(scratch.shared() + plane * turned, weights, first, last, ownBias, to, memory);
+        task.runTurned(scratch.shared() + plane * turned, slices, weights, first, last, ownBias, to, memory);
       else
-        task.run(x->as<float>() + plane * c.channels * c.inputSize(), weights, first, last, ownBias, to,
-                 memory);
+        task.run(inputOf(plane), slices, weights, first, last, ownBias, to, memory);
     }
   });
   return okStatus();

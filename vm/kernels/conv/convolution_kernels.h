@@ -62,6 +62,26 @@ using TurnToKernel = void (*)(const float* from, int64_t stride, int64_t lanes, 
 // even[i] = row[2 * i], odd[i] = row[2 * i + 1], i < columns.
 using PairKernel = void (*)(const float* row, int64_t columns, float* even, float* odd);
 
+// Rows of planes with zeros around them:
+//   to[row * length + i] = padded(row, i), i < length, row < rows
+// where padded(row, i) = from[row * stride + i - before] for 0 <= i - before < columns, and 0 elsewhere.
+// Writes up to a vector beyond the last row. No memory of `from` is read but that of these columns.
+using PadKernel = void (*)(const float* from, int64_t stride, int64_t rows, int64_t before, int64_t columns,
+                           int64_t length, float* to);
+// The same parted, even and odd places: even[row * length + i] = padded(row, 2 * i) and
+//   odd[row * length + i] = padded(row, 2 * i + 1)
+using PadPairsKernel = void (*)(const float* from, int64_t stride, int64_t rows, int64_t before,
+                                int64_t columns, int64_t length, float* even, float* odd);
+// to[row * columns + i] = min(max(from[row * length + i] + add, low), high), i < columns, for the bounds of
+// `end`.
+using UnstageKernel = void (*)(const float* from, int64_t length, int64_t rows, int64_t columns, float add,
+                               TileEnd end, float* to);
+
+// Rows of two phases in turn: to[row * strideTo + i] = add + (i even ? even : odd)[row * length + i / 2],
+// i < columns, row < rows.
+using ZipKernel = void (*)(const float* even, const float* odd, int64_t length, int64_t rows, int64_t columns,
+                           float add, float* to, int64_t strideTo);
+
 // to[i] += from[i], i < count.
 using AddKernel = void (*)(const float* from, int64_t count, float* to);
 
@@ -86,6 +106,10 @@ struct ConvolutionKernels {
   int32_t fewestPositions;
   WindowKernel windows[3][2];  // of 3, 5, 7 columns, 1 or 2 places apart
   FinishKernel finish;
+  PadKernel pad;
+  PadPairsKernel padPairs;
+  UnstageKernel unstage;
+  ZipKernel zip;
 
   // Null: absent.
   WindowKernel window(int64_t columns, int64_t stride) const {

@@ -37,20 +37,45 @@ struct RowSelection {
   void run() const {
     if (count > 0 && ShortRows<T>::takes(view.size, count))
       return forEachRow<T>([&] { return ShortRows<T>(count, largest); },
-                           [&](auto& rows, const T* from, const auto& put) {
-                             const int64_t* places = rows.first(from, view.size, view.inner);
+                           [&](auto& rows, const T* from, int64_t stride, const auto& put) {
+                             const int64_t* places = rows.first(from, view.size, stride);
                              for (int64_t k = 0; k < count; ++k) put(places[k]);
                            });
     visitItems<T>(view.size, [&]<typename Item>() {
       forEachRow<T>([&] { return RowOrder<T, Item>(largest); },
-                    [&](auto& rows, const T* from, const auto& put) {
-                      for (const Item& item : rows.first(from, view.size, view.inner, count))
+                    [&](auto& rows, const T* from, int64_t stride, const auto& put) {
+                      for (const Item& item : rows.first(from, view.size, stride, count))
                         put(ItemOf<Item>::index(item));
                     });
     });
   }
 
  private:
+  // Elements of a row that is no innermost one lie in as many lines of the cache, which are read once for all
+  // rows that go through them: these are copied first, as far as they fit beside each other in the L2 cache.
+  // 1: not worth it, as where all lines stay there, or lie close together.
+  template <typename T>
+  int64_t columnsTogether() const {
+    constexpr int64_t kLine = 64, kBytes = 256 << 10, kFewest = 4, kFarApart = 1024, kLarge = 2 << 20;
+    const int64_t apart = view.inner * static_cast<int64_t>(sizeof(T));
+    if (apart < kFarApart || view.size < std::max(kLine, kLarge / apart)) return 1;
+    const int64_t fit = std::min({kLine / static_cast<int64_t>(sizeof(T)), view.inner,
+                                  kBytes / (pitchOfColumns<T>() * static_cast<int64_t>(sizeof(T)))});
+    return fit < kFewest ? 1 : fit;
+  }
+  // Apart by an odd number of lines: not in the same sets of the cache.
+  template <typename T>
+  int64_t pitchOfColumns() const {
+    constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));
+    return ((view.size + kLine - 1) / kLine | 1) * kLine;
+  }
+  template <typename T>
+  void copyColumns(const T* from, int64_t columns, T* to) const {
+    const int64_t pitch = pitchOfColumns<T>();
+    for (int64_t i = 0; i < view.size; ++i, from += view.inner, ++to)
+      for (int64_t column = 0; column < columns; ++column) to[column * pitch] = from[column];
+  }
+
   // Each task has a finder of its own.
   template <typename T, typename Make, typename Find>
   void forEachRow(const Make& make, const Find& find) const {
@@ -58,12 +83,20 @@ struct RowSelection {
     const uint32_t tasks = x->elementCount > 32768 ? call.threadCount() : 1;
     call.split(rows, tasks, [&](int64_t begin, int64_t end) {
       auto finder = make();
-      int64_t outer = begin / view.inner, inner = begin % view.inner;
+      const int64_t together = columnsTogether<T>();
+      std::vector<T> columns(static_cast<size_t>(together > 1 ? together * pitchOfColumns<T>() : 0));
+      int64_t outer = begin / view.inner, inner = begin % view.inner, copied = 0, used = 0;  // columns
       for (int64_t row = begin; row < end; ++row) {
         if ((row % 64 == 0 || view.size > kShortRow) && call.cancelled()) return;
         const T* from = x->as<T>() + outer * view.size * view.inner + inner;
+        if (together > 1 && used == copied) {
+          used = 0;
+          copied = std::min({together, view.inner - inner, end - row});
+          copyColumns(from, copied, columns.data());
+        }
+        const T* own = together > 1 ? columns.data() + used++ * pitchOfColumns<T>() : from;
         int64_t target = outer * count * view.inner + inner;
-        find(finder, from, [&](int64_t index) {
+        find(finder, own, together > 1 ? 1 : view.inner, [&](int64_t index) {
           if (values) values->as<T>()[target] = from[index * view.inner];
           if (indexes) indexes->as<int64_t>()[target] = index;
           target += view.inner;

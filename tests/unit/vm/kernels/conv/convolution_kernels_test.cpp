@@ -192,6 +192,85 @@ TEST_P(ConvolutionKernelsTest, planesAreTurnedToTheirPlaces) {
     }
 }
 
+// The input ends with the last column that is read: no other memory may be.
+TEST_P(ConvolutionKernelsTest, rowsArePaddedAndPartedAtStrideTwo) {
+  const ConvolutionKernels& k = kernels();
+  for (int64_t columns : {0, 1, 2, 3, 7, 8, 15, 16, 17, 31, 33, 61})
+    for (int64_t before : {-20, -1, 0, 1, 2, 5, 19, 40})
+      for (int64_t length : {1, 3, 7, 8, 9, 16, 17, 29, 32, 40, 67})
+        for (int64_t rows : {0, 1, 2, 5}) {
+          const int64_t stride = columns + 3, room = rows * length + k.narrow;
+          const std::vector<float> from = floats(std::max<int64_t>(rows - 1, 0) * stride + columns);
+          const auto padded = [&](int64_t row, int64_t i) {
+            return i < before || i - before >= columns ? 0.0f
+                                                       : from[static_cast<size_t>(row * stride + i - before)];
+          };
+          std::vector<float> whole(static_cast<size_t>(room + 1), kUntouched), even = whole, odd = whole;
+          k.pad(from.data(), stride, rows, before, columns, length, whole.data());
+          k.padPairs(from.data(), stride, rows, before, columns, length, even.data(), odd.data());
+          for (int64_t row = 0; row < rows; ++row)
+            for (int64_t i = 0; i < length; ++i) {
+              const auto at = static_cast<size_t>(row * length + i);
+              ASSERT_EQ(whole[at], padded(row, i))
+                  << columns << " columns from " << before << " of " << length << ", at " << row << ", " << i;
+              ASSERT_EQ(even[at], padded(row, 2 * i))
+                  << columns << " columns from " << before << " of " << length << ", at " << row << ", " << i;
+              ASSERT_EQ(odd[at], padded(row, 2 * i + 1))
+                  << columns << " columns from " << before << " of " << length << ", at " << row << ", " << i;
+            }
+          for (const std::vector<float>* to : {&whole, &even, &odd}) {
+            ASSERT_EQ(to->back(), kUntouched);
+            ASSERT_TRUE(rows > 0 || to->front() == kUntouched);
+          }
+        }
+}
+
+// A NaN stays, and nothing but the columns is written.
+TEST_P(ConvolutionKernelsTest, stagedRowsAreJoined) {
+  const ConvolutionKernels& k = kernels();
+  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+  for (int64_t rows : {0, 1, 2, 7})
+    for (int64_t columns = 0; columns <= 3 * k.wide + 1; ++columns)
+      for (int64_t more : {0, 1, 6})
+        for (const TileEnd& end : {TileEnd(), TileEnd{nullptr, -0.25f, 0.75f}}) {
+          const int64_t length = columns + more;
+          std::vector<float> from = floats(rows * length);
+          for (size_t i = 3; i < from.size(); i += 11) from[i] = kNan;
+          std::vector<float> to(static_cast<size_t>(rows * columns + 1), kUntouched);
+          k.unstage(from.data(), length, rows, columns, 0.5f, end, to.data());
+          for (int64_t row = 0; row < rows; ++row)
+            for (int64_t i = 0; i < columns; ++i) {
+              const float got = to[static_cast<size_t>(row * columns + i)],
+                          given = from[static_cast<size_t>(row * length + i)];
+              ASSERT_EQ(std::isnan(got), std::isnan(given)) << columns << " columns, at " << row << ", " << i;
+              if (std::isnan(given)) continue;
+              ASSERT_EQ(got, std::clamp(given + 0.5f, end.low, end.high))
+                  << columns << " columns, at " << row << ", " << i;
+            }
+          ASSERT_EQ(to.back(), kUntouched);
+        }
+}
+
+TEST_P(ConvolutionKernelsTest, rowsOfTwoPhasesAreZipped) {
+  const ConvolutionKernels& k = kernels();
+  for (int64_t rows : {0, 1, 3})
+    for (int64_t columns = 0; columns <= 5 * k.narrow + 1; ++columns) {
+      const int64_t length = (columns + 1) / 2 + 1, stride = columns + 5;
+      // No more than is there may be read.
+      const int64_t before = std::max<int64_t>(rows - 1, 0) * length;
+      const std::vector<float> even = floats(before + (columns + 1) / 2), odd = floats(before + columns / 2);
+      std::vector<float> to(static_cast<size_t>(rows * stride + 1), kUntouched);
+      k.zip(even.data(), odd.data(), length, rows, columns, 0.5f, to.data(), stride);
+      for (int64_t row = 0; row < rows; ++row)
+        for (int64_t i = 0; i < stride; ++i) {
+          const float got = to[static_cast<size_t>(row * stride + i)];
+          const auto at = static_cast<size_t>(row * length + i / 2);
+          ASSERT_EQ(got, i >= columns ? kUntouched : 0.5f + (i % 2 == 0 ? even : odd)[at])
+              << columns << " columns, at " << row << ", " << i;
+        }
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(EachInstructionSet, ConvolutionKernelsTest,
                          testing::Range<size_t>(0, families().size()));
 
