@@ -168,10 +168,11 @@ int runBatch(int argc, char** argv) {
     session.setListener([&printer](const Event& event) { printer(event); });
   int code = 0;
   {
-    Watchdog watchdog(limitsOf(request),
-                      {[&session] { session.interrupt(); }, [&output] { return output.claim(); },
-                       [&output](const Diagnostic& fault) { return output.failure(fault); }});
-    code = dispatch({request, output, &session, &watchdog});
+    const Result<std::unique_ptr<Watchdog>> watchdog = Watchdog::start(
+        limitsOf(request), {[&session] { session.interrupt(); }, [&output] { return output.claim(); },
+                            [&output](const Diagnostic& fault) { return output.failure(fault); }});
+    if (!watchdog.ok()) return output.failure(watchdog.error());
+    code = dispatch({request, output, &session, watchdog->get()});
     if (request.has("verbose")) {
       if (const std::string why = whyNothingIsCached(request); !why.empty()) writeStderr(why + "\n");
       if (const std::string limits = dyn_usable_limits(); !limits.empty())

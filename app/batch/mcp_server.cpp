@@ -5,6 +5,7 @@
 
 #include "app/engine/device/device_name.h"
 #include "app/engine/run/run_result.h"
+#include "app/engine/run/thread_start.h"
 #include "app/session/views/code_views.h"
 #include "app/session/views/view_json.h"
 #include "app/session/views/view_text.h"
@@ -220,7 +221,6 @@ const CommandSpec* toolNamed(const std::string& name, bool writes) {
 McpServer::McpServer(Session& session, McpOptions options, std::function<void(const std::string&)> send)
     : session_(session), options_(options), send_(std::move(send)) {
   session_.setListener([this](const Event& event) { report(event); });
-  worker_ = std::thread([this] { work(); });
 }
 
 McpServer::~McpServer() {
@@ -230,7 +230,7 @@ McpServer::~McpServer() {
     for (Call& call : calls_) call.cancelled = true;
   }
   changed_.notify_all();
-  worker_.join();
+  if (worker_.joinable()) worker_.join();
   session_.setListener({});
 }
 
@@ -306,12 +306,17 @@ void McpServer::call(const Json& id, const Json& params) {
   Result<Command> command = commandOf(*spec, arguments, options_.writes);
   if (!command.ok()) return answer(id, resultOf(command.takeError().diagnostic()));
   const Json meta = params.value("_meta", Json());
-  {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    calls_.push_back(
-        {id, meta.is_object() ? meta.value("progressToken", Json()) : Json(), std::move(*command)});
-  }
+  const Status taken =
+      enqueue({id, meta.is_object() ? meta.value("progressToken", Json()) : Json(), std::move(*command)});
+  if (!taken.ok()) answer(id, resultOf(taken.error()));
+}
+
+Status McpServer::enqueue(Call call) {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!worker_.joinable()) DYN_CHECK(startThread(worker_, [this] { work(); }));
+  calls_.push_back(std::move(call));
   changed_.notify_all();
+  return {};
 }
 
 void McpServer::drain() {

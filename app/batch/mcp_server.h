@@ -40,7 +40,8 @@ class McpServer {
   McpServer(const McpServer&) = delete;
   McpServer& operator=(const McpServer&) = delete;
 
-  // One message of the client; answers come by `send`, of calls later.
+  // One message of the client; answers come by `send`, of calls later. A call for which the system gives no
+  // thread is answered with that error.
   void receive(std::string_view line);
   // Returns when all calls are answered.
   void drain();
@@ -58,6 +59,7 @@ class McpServer {
   void request(const std::string& method, const Json& id, const Json& params);
   void notification(const std::string& method, const Json& params);
   void call(const Json& id, const Json& params);
+  Status enqueue(Call call);
   void work();
   std::shared_ptr<const Outcome> run(const Call& call);
   void report(const Event& event);

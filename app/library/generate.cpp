@@ -11,6 +11,7 @@
 #include "app/engine/generate/generator.h"
 #include "app/engine/generate/row_sharing.h"
 #include "app/engine/generate/text_until_stop.h"
+#include "app/engine/generate/token_table.h"
 #include "app/library/include/dyn_generate.h"
 #include "app/library/model.h"
 #include "app/session/session_state.h"
@@ -149,6 +150,7 @@ Result<std::unique_ptr<dyn_generator>> createGenerator(dyn_model& model, const d
     made->signature = loaded->signature();
     made->options = state.now.options;
     DYN_TRY(made->ports, decoderPorts(made->signature));
+    made->ports.tokensCount = tokensCountOf(loaded->typed(), made->ports.ids);
     const std::string why = whyRowsRunAlone(*loaded, made->ports);
     made->sharing = why.empty() ? "along " + made->ports.batch : "one by one: " + why;
     if (!why.empty()) maxBatch = 1;
@@ -202,6 +204,12 @@ Result<std::vector<std::string>> stopsOf(const dyn_generator& generator, const d
   if ((!prompt.stops && prompt.stop_count > 0) || (!prompt.stop_ids && prompt.stop_id_count > 0))
     return badArgument("stops or stop_ids is a null pointer");
   std::vector<std::string> texts;
+  for (size_t i = 0; i < prompt.stop_id_count; ++i)
+    if (prompt.stop_ids[i] < 0 || prompt.stop_ids[i] >= generator.ports.scoredCount.value_or(INT64_MAX))
+      return badArgument("stop token " + std::to_string(prompt.stop_ids[i]) + ": " +
+                         (prompt.stop_ids[i] < 0 ? "ids are not negative"
+                                                 : "the model gives tokens 0 to " +
+                                                       std::to_string(*generator.ports.scoredCount - 1)));
   if (prompt.stop_id_count > 0)
     request.stopTokens.insert(prompt.stop_ids, prompt.stop_ids + prompt.stop_id_count);
   for (size_t i = 0; i < prompt.stop_count; ++i) {

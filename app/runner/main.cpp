@@ -152,12 +152,14 @@ int runAll(int argc, char** argv) {
   Interruption interruption;
   std::atomic<bool> claimed{false};
   const auto claim = [&claimed] { return !claimed.exchange(true); };
-  Watchdog watchdog({request.timeLimitSeconds, request.session.memoryLimitBytes},
-                    {[&interruption] { interruption.request(); }, claim,
-                     [&request](const Diagnostic& fault) { return print(request, Error{fault}); }});
+  const Result<std::unique_ptr<Watchdog>> watchdog =
+      Watchdog::start({request.timeLimitSeconds, request.session.memoryLimitBytes},
+                      {[&interruption] { interruption.request(); }, claim,
+                       [&request](const Diagnostic& fault) { return print(request, Error{fault}); }});
+  if (!watchdog.ok()) return print(request, Error{watchdog.error()});
   Result<Description> result = answer(request, interruption);
   if (!claim()) ::pause();  // the watchdog is printing and ends the process
-  const std::shared_ptr<const Diagnostic> reason = watchdog.reason();
+  const std::shared_ptr<const Diagnostic> reason = (*watchdog)->reason();
   if (!result.ok() && reason) return print(request, Error{*reason});
   return print(request, std::move(result));
 }

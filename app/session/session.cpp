@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "app/engine/run/run_result.h"
+#include "app/engine/run/thread_start.h"
 #include "app/session/session_files.h"
 #include "app/session/session_state.h"
 #include "app/session/views/text/live_text.h"
@@ -84,6 +85,14 @@ struct Session::Impl {
   bool inRun = false;
   Ticket beside = 0;
   std::thread worker, interrupter, besideWorker;
+
+  // Starts those that do not run yet. Under the lock.
+  Status startThreads() {
+    if (!worker.joinable()) DYN_CHECK(startThread(worker, [this] { work(); }));
+    if (!interrupter.joinable()) DYN_CHECK(startThread(interrupter, [this] { keepInterrupting(); }));
+    if (!besideWorker.joinable()) DYN_CHECK(startThread(besideWorker, [this] { serveBeside(); }));
+    return {};
+  }
 
   void emit(Event event) {
     std::function<void(const Event&)> call;
@@ -234,9 +243,8 @@ struct Session::Impl {
 Session::Session(SessionOptions options) : impl_(std::make_unique<Impl>()) {
   impl_->state.now.options = std::move(options);
   impl_->completion.refresh(impl_->state);
-  impl_->worker = std::thread([impl = impl_.get()] { impl->work(); });
-  impl_->interrupter = std::thread([impl = impl_.get()] { impl->keepInterrupting(); });
-  impl_->besideWorker = std::thread([impl = impl_.get()] { impl->serveBeside(); });
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  (void)impl_->startThreads();  // submit() tries again, and says it
 }
 
 Session::~Session() {
@@ -248,9 +256,8 @@ Session::~Session() {
   impl_->wake.notify_all();
   impl_->interrupted.notify_all();
   impl_->aside.notify_all();
-  impl_->besideWorker.join();
-  impl_->worker.join();
-  impl_->interrupter.join();
+  for (std::thread* thread : {&impl_->besideWorker, &impl_->worker, &impl_->interrupter})
+    if (thread->joinable()) thread->join();
 }
 
 void Session::setListener(std::function<void(const Event&)> listener) {
@@ -260,12 +267,23 @@ void Session::setListener(std::function<void(const Event&)> listener) {
 
 Ticket Session::submit(Command command, Delivery delivery) {
   Ticket ticket = 0;
+  std::shared_ptr<Outcome> refused;
   {
     const std::lock_guard<std::mutex> lock(impl_->mutex);
     ticket = impl_->next++;
-    impl_->queue.push_back({ticket, std::move(command), delivery});
-    if (impl_->inRun) impl_->aside.notify_all();
+    if (const Status started = impl_->startThreads(); started.ok()) {
+      impl_->queue.push_back({ticket, std::move(command), delivery});
+      if (impl_->inRun) impl_->aside.notify_all();
+    } else {
+      refused = std::make_shared<Outcome>();
+      refused->ticket = ticket;
+      refused->command = std::move(command);
+      refused->error = started.error();
+      if (delivery == Delivery::fetched) impl_->outcomes[ticket] = refused;
+    }
   }
+  if (refused)
+    impl_->emit({.kind = EventKind::finished, .ticket = ticket, .fraction = 1, .outcome = refused});
   impl_->wake.notify_all();
   return ticket;
 }
@@ -297,6 +315,7 @@ Status Session::visit(std::function<Status(SessionState&)> work) {
   Ticket ticket = 0;
   {
     const std::lock_guard<std::mutex> lock(impl_->mutex);
+    DYN_CHECK(impl_->startThreads());
     ticket = impl_->next++;
     Impl::Waiting item;
     item.ticket = ticket;

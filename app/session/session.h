@@ -93,13 +93,15 @@ struct Completion {
 
 class Session {
  public:
+  // Where the system gives no threads, each command ends with that error until it does.
   explicit Session(SessionOptions options = {});
   ~Session();  // interrupts what runs, drops what waits
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   // Called on the session's thread, one event at a time; of a profiled run's progress from a thread beside,
-  // while that one waits for the run. Set it before the first submit.
+  // while that one waits for the run; of a command that no thread can be had for, by submit() itself. Set it
+  // before the first submit.
   void setListener(std::function<void(const Event&)> listener);
 
   // What is delivered by event is kept no longer than its listener keeps it. Of the others the last kMostKept
@@ -114,7 +116,7 @@ class Session {
   std::shared_ptr<const Outcome> execute(Command command) { return wait(submit(std::move(command))); }
 
   // Calls `work` between two commands, on the session's thread, and waits for it: for what no command
-  // answers. It leaves no line in the journal. Errors: those of `work`, or cancelled.
+  // answers. It leaves no line in the journal. Errors: those of `work`, cancelled, or there is no thread.
   Status visit(std::function<Status(SessionState&)> work);
 
   // Ends the command that runs with `cancelled` (compilation at the next pass, runs at the next kernel), and

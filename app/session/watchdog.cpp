@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cstdio>
 
+#include "app/engine/run/thread_start.h"
 #include "compiler/export/linker.h"
 #include "compiler/support/atomic_write.h"
 
@@ -46,10 +47,14 @@ void blockSignals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-Watchdog::Watchdog(WatchdogLimits limits, WatchedCommand command)
-    : limits_(std::move(limits)), command_(std::move(command)), thread_([this] { watch(); }) {}
+Result<std::unique_ptr<Watchdog>> Watchdog::start(WatchdogLimits limits, WatchedCommand command) {
+  std::unique_ptr<Watchdog> made(new Watchdog(std::move(limits), std::move(command)));
+  DYN_CHECK(startThread(made->thread_, [watchdog = made.get()] { watchdog->watch(); }));
+  return made;
+}
 
 Watchdog::~Watchdog() {
+  if (!thread_.joinable()) return;
   stop_ = true;
   ::pthread_kill(thread_.native_handle(), SIGTERM);  // it waits for signals, and is not to be waited for
   thread_.join();

@@ -36,12 +36,17 @@ struct WatchedCommand {
 
 class Watchdog {
  public:
-  Watchdog(WatchdogLimits limits, WatchedCommand command);
+  // Error: no thread can be started.
+  static Result<std::unique_ptr<Watchdog>> start(WatchdogLimits limits, WatchedCommand command);
   ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
   // Why the command was ended, if it was: takes the place of `cancelled`.
   std::shared_ptr<const Diagnostic> reason() const;
 
  private:
+  Watchdog(WatchdogLimits limits, WatchedCommand command)
+      : limits_(std::move(limits)), command_(std::move(command)) {}
   void watch();
   void end(Diagnostic diagnostic);
 

@@ -8,8 +8,10 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
+#include "fault.h"
 #include "unlocked.h"
 
 namespace dynpython {
@@ -76,7 +78,7 @@ void workUnlocked(const std::function<void()>& work, const std::function<void()>
   std::condition_variable ended;
   bool done = false;
   std::exception_ptr thrown;
-  std::thread worker([&] {
+  const auto workAndTell = [&] {
     try {
       work();
     } catch (...) {
@@ -85,7 +87,13 @@ void workUnlocked(const std::function<void()>& work, const std::function<void()>
     const std::lock_guard<std::mutex> lock(mutex);
     done = true;
     ended.notify_all();
-  });
+  };
+  std::thread worker;
+  try {
+    worker = std::thread(workAndTell);
+  } catch (const std::system_error& error) {
+    throw Fault(DYN_OUT_OF_MEMORY, "no thread can be started: " + error.code().message());
+  }
   bool raised = false;
   std::exception_ptr refused;
   while (true) {

@@ -278,6 +278,26 @@ class Generate(unittest.TestCase):
         fault = self.run_generate("empty_scores", "--prompt", "ids:1,2", code=1)["error"]
         self.assertEqual((fault["id"], fault["message"]), ("E0303", "the model gave scores of shape (1, 0, 7) for 1 prompt"))
 
+    def test_tokens_that_the_model_does_not_know_fail_alone(self):
+        unknown = f"token {VOCABULARY} at position 2 of the prompt: the model has tokens 0 to {VOCABULARY - 1}"
+        prompts = [[5, 17, 300], [9, 1, VOCABULARY], [11, 12, 13], [VOCABULARY + 5]]
+        for name in ("masked", "prefix", "merged", "grouped"):
+            fault = self.run_generate(name, *prompt_options([prompts[1]]), code=1)["error"]
+            self.assertEqual((fault["id"], fault["message"]), ("E0305", unknown), name)
+            for batch in (1, 4):
+                made = self.run_generate(name, *prompt_options(prompts), "--max-new", 6, "--max-batch", batch, code=1)
+                self.assertEqual(made["error"]["message"], "prompt 2: " + unknown, name)
+                self.assertIn(f"prompt 4: token {VOCABULARY + 5} at position 0", made["error"]["notes"][0])
+                self.assertEqual([one["end"] for one in made["sequences"]], ["length", "failed"] * 2)
+                self.assertEqual(made["sequences"][1]["error"], unknown)
+                for at in (0, 2):
+                    self.assertEqual(made["sequences"][at]["ids"], greedy(self.models[name], prompts[at], 6), name)
+        shown, said = self.run_generate("masked", *prompt_options(prompts[:2]), "--max-new", 6, code=1, form="text")
+        self.assertEqual(shown, f"[1] 5 17 300\n{' '.join(map(str, greedy(self.models['masked'], prompts[0], 6)))}\n[2] 9 1 {VOCABULARY}\n\n")
+        self.assertIn(f"prompt 2: {unknown}", said)
+        self.assertIn(f"--stop {VOCABULARY}: the model gives tokens 0 to {VOCABULARY - 1}",
+                      self.run_generate("masked", "--prompt", "ids:1", "--stop", VOCABULARY, code=2)["error"]["message"])
+
     def test_an_interruption_keeps_what_came(self):
         command = [ARGUMENTS.dynrepl, "--cache-dir", "none", "generate", self.folder / "masked.onnx", "--prompt", "ids:5,17,300,2,41", "--max-new", "200"]
         whole = self.ids("masked", "--prompt", "ids:5,17,300,2,41", "--max-new", 200)[0]

@@ -23,6 +23,7 @@ REWRITES = {
     "app/engine/generalise/generaliser_trace.cpp":
         "cast concat constant_of_shape cumsum expand gather gather_elements layer_norm less_equal log_softmax matmul range "
         "reshape shape slice softmax split squeeze tile transpose trilu unsqueeze where",
+    "app/engine/generate/token_table.cpp": "cast gather",
     "app/session/answers/run_checks.cpp": "add cast expand gather identity range reshape squeeze tile transpose unsqueeze",
     # The rules by which elements of results come from elements of operands.
     "app/session/causes/cause_walk.cpp":

@@ -1,6 +1,8 @@
 #include "ui/support/inbox.h"
 
 #include <QMetaObject>
+#include <new>
+#include <system_error>
 
 namespace dyn::ui {
 
@@ -24,23 +26,38 @@ void Inbox::takeOne() {
   work();
 }
 
-Worker::Worker() : thread_([this] { run(); }) {}
-
 Worker::~Worker() {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     ends_ = true;
   }
   changed_.notify_one();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
+}
+
+// Under the lock. False: the system gives no thread.
+bool Worker::start() {
+  if (thread_.joinable()) return true;
+  try {
+    thread_ = std::thread([this] { run(); });
+    return true;
+  } catch (const std::system_error&) {
+    return false;
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
 }
 
 void Worker::post(std::function<void()> work) {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    waiting_.push_back(std::move(work));
+    if (start()) {
+      waiting_.push_back(std::move(work));
+      changed_.notify_one();
+      return;
+    }
   }
-  changed_.notify_one();
+  work();
 }
 
 void Worker::run() {

@@ -25,13 +25,15 @@ class Inbox : public QObject {
 };
 
 // One thread that does what it is given, in order. Its end waits for what it is doing; the rest is dropped.
+// Where the system gives no thread, post() does the work itself.
 class Worker {
  public:
-  Worker();
+  Worker() = default;
   ~Worker();
   void post(std::function<void()> work);
 
  private:
+  bool start();
   void run();
 
   std::mutex mutex_;

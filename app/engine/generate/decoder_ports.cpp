@@ -280,6 +280,8 @@ class PortFinder {
     const size_t count = logits.info.shape.size();
     if (!isTensorOf(logits, DtypeClass::real) || (count != rank && count != rank + 1))
       return noDecoder("scores are reals of batch, length and vocabulary, not " + portText(logits));
+    if (const std::string& last = logits.info.shape.back(); !isOpenDim(last))
+      ports_.scoredCount = std::stoll(last);
     ports_.roles.push_back({portText(logits), "logits", reason});
     return {};
   }

@@ -53,9 +53,12 @@ struct DecoderPorts {
   std::optional<size_t> scoresCount;     // how many positions, from the end, scores are asked for
   std::vector<CachePort> caches;
   std::vector<size_t> given;  // inputs whose values the caller gives, the same in all steps
-  bool hasBatch = true;       // ids have an axis of sequences
-  std::string batch;          // its dim, where it is open
-  int64_t fixedLength = 0;    // the tokens of each step; 0: any number
+  // Tokens that have scores, and those that the model knows (token_table.h), where these are numbers. Ids
+  // count from 0.
+  std::optional<int64_t> scoredCount, tokensCount;
+  bool hasBatch = true;     // ids have an axis of sequences
+  std::string batch;        // its dim, where it is open
+  int64_t fixedLength = 0;  // the tokens of each step; 0: any number
   std::vector<DecoderRole> roles;
 
   // Is this axis of a cache the one of sequences? It has the batch's dim, or is the first.

@@ -6,8 +6,8 @@ namespace dyn {
 
 namespace {
 
-// What the generator knows of the sequences. Error: why one of them failed.
-Status takeProgress(const Generator& generator, GenerationResult& result) {
+// What the generator knows of the sequences.
+void takeProgress(const Generator& generator, GenerationResult& result) {
   for (size_t i = 0; i < result.sequences.size(); ++i) {
     result.sequences[i] = generator.sequence(i);
     const int64_t firstNs = result.sequences[i].firstTokenNs;
@@ -18,9 +18,6 @@ Status takeProgress(const Generator& generator, GenerationResult& result) {
   result.rowsCount = generator.rowsCount();
   result.growingCount = generator.growingCount();
   result.sharesLengths = generator.sharesLengths();
-  for (const GeneratedSequence& sequence : result.sequences)
-    if (sequence.error) return Error{*sequence.error};
-  return {};
 }
 
 Status run(const DecoderProgram& program, const DecoderPorts& ports, const GenerationRequest& request,
@@ -35,9 +32,10 @@ Status run(const DecoderProgram& program, const DecoderPorts& ports, const Gener
     generator->add(
         {request.prompts[i], request.maxNew, request.sampling, i, request.stopTokens, nullptr, take});
   result.sequences.resize(request.prompts.size());
+  takeProgress(*generator, result);  // of those that ended before they ran
   while (!generator->isIdle()) {
     const Status stepped = generator->step(interruption);
-    DYN_CHECK(takeProgress(*generator, result));
+    takeProgress(*generator, result);
     DYN_CHECK(stepped);
   }
   return {};

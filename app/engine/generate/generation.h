@@ -32,8 +32,8 @@ struct GenerationResult {
   bool sharesLengths = true;  // false: sequences of different lengths were found to disturb each other
 };
 
-// Fills `result` as it goes: after an error, and after an interruption (error `cancelled`), it holds what
-// came.
+// A prompt that fails ends alone, with its error. Fills `result` as it goes: after an error, and after an
+// interruption (error `cancelled`), it holds what came.
 Status generate(const DecoderProgram& program, const DecoderPorts& ports, const GenerationRequest& request,
                 const TokenSink& sink, Interruption& interruption, GenerationResult& result);
 

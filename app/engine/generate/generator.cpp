@@ -27,7 +27,7 @@ const char* toString(GenerationEnd end) {
 Result<std::unique_ptr<Generator>> Generator::begin(const DecoderProgram& program, const DecoderPorts& ports,
                                                     DecoderOptions options, size_t maxBatch) {
   DYN_TRY(std::unique_ptr<DecoderSteps> steps, DecoderSteps::begin(program, ports, std::move(options)));
-  return std::unique_ptr<Generator>(new Generator(std::move(steps), maxBatch));
+  return std::unique_ptr<Generator>(new Generator(std::move(steps), ports.tokensCount, maxBatch));
 }
 
 size_t Generator::add(SequenceRequest request) {
@@ -35,10 +35,28 @@ size_t Generator::add(SequenceRequest request) {
   Sequence added{std::move(request), Sampler({}, 0), {}, steadyNs(), false, {}};
   added.sampler = Sampler(added.request.sampling, added.request.stream);
   added.history = added.request.prompt;
-  steps_->reserve(static_cast<int64_t>(added.history.size()) + added.request.maxNew);
+  const Status known = checkTokens(added.history);
+  const int64_t room = static_cast<int64_t>(added.history.size()) + added.request.maxNew;
   sequences_.emplace(number, std::move(added));
+  if (!known.ok()) {
+    fail(number, known.error());
+    return number;
+  }
+  steps_->reserve(room);
   waiting_.push_back(number);
   return number;
+}
+
+// Error: inputMismatch.
+Status Generator::checkTokens(const std::vector<int64_t>& prompt) const {
+  for (size_t at = 0; at < prompt.size(); ++at)
+    if (prompt[at] < 0 || prompt[at] >= tokensCount_.value_or(INT64_MAX))
+      return makeError(
+          DiagnosticId::inputMismatch,
+          "token " + std::to_string(prompt[at]) + " at position " + std::to_string(at) + " of the prompt: " +
+              (prompt[at] < 0 ? "ids are not negative"
+                              : "the model has tokens 0 to " + std::to_string(*tokensCount_ - 1)));
+  return {};
 }
 
 void Generator::cancel(size_t sequence) {

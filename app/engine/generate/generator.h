@@ -8,7 +8,8 @@
 // next step; one that has ended leaves, and the next prompt takes its place. Sequences of different lengths
 // share steps where DecoderSteps::findPadding finds that padding changes nothing.
 //
-// Errors: a sequence whose prompt, step, sampling, hook or sink fails ends alone (GenerationEnd::failed).
+// Errors: a sequence whose prompt, step, sampling, hook or sink fails ends alone (GenerationEnd::failed). One
+// whose prompt has a token that the model does not know (DecoderPorts::tokensCount) ends before it runs.
 // What fails beside others is run again by itself. An interruption ends all. One thread.
 #pragma once
 
@@ -92,8 +93,9 @@ class Generator {
     std::vector<size_t> sequences;
   };
 
-  Generator(std::unique_ptr<DecoderSteps> steps, size_t maxBatch)
-      : steps_(std::move(steps)), maxBatch_(std::max<size_t>(1, maxBatch)) {}
+  Generator(std::unique_ptr<DecoderSteps> steps, std::optional<int64_t> tokensCount, size_t maxBatch)
+      : steps_(std::move(steps)), tokensCount_(tokensCount), maxBatch_(std::max<size_t>(1, maxBatch)) {}
+  Status checkTokens(const std::vector<int64_t>& prompt) const;
   int64_t lengthOf(size_t sequence) const;
   bool isRunning(size_t sequence) const;
   std::optional<int64_t> lengthToShare(const std::vector<Started>& started) const;
@@ -111,6 +113,7 @@ class Generator {
   void fail(size_t sequence, const Diagnostic& error);
 
   std::unique_ptr<DecoderSteps> steps_;
+  std::optional<int64_t> tokensCount_;
   size_t maxBatch_;
   std::map<size_t, Sequence> sequences_;
   size_t addedCount_ = 0;

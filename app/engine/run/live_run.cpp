@@ -4,6 +4,8 @@
 #include <chrono>
 #include <map>
 
+#include "app/engine/run/thread_start.h"
+
 namespace dyn {
 
 namespace {
@@ -13,7 +15,9 @@ constexpr std::chrono::milliseconds kBetween{100};
 }  // namespace
 
 LiveWatch::LiveWatch(const dyn_context* context, int64_t runsCount, Told told)
-    : context_(context), runsCount_(runsCount), told_(std::move(told)), thread_([this] { watch(); }) {}
+    : context_(context), runsCount_(runsCount), told_(std::move(told)) {
+  (void)startThread(thread_, [this] { watch(); });
+}
 
 LiveWatch::~LiveWatch() {
   {
@@ -21,7 +25,7 @@ LiveWatch::~LiveWatch() {
     ends_ = true;
   }
   changed_.notify_all();
-  thread_.join();
+  if (thread_.joinable()) thread_.join();
 }
 
 void LiveWatch::watch() {

@@ -17,7 +17,8 @@ namespace dyn {
 class LiveWatch {
  public:
   using Told = std::function<void(const LiveRun&)>;
-  // Called from the thread beside the run, one call at a time, none after the watch has ended.
+  // Called from the thread beside the run, one call at a time, none after the watch has ended. Where the
+  // system gives no thread there are no calls: the run goes on without.
   LiveWatch(const dyn_context* context, int64_t runsCount, Told told);
   ~LiveWatch();
   LiveWatch(const LiveWatch&) = delete;
@@ -34,7 +35,7 @@ class LiveWatch {
   std::mutex mutex_;
   std::condition_variable changed_;
   bool ends_ = false;
-  std::thread thread_;  // last: it uses the others
+  std::thread thread_;
 };
 
 }  // namespace dyn

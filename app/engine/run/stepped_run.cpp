@@ -6,9 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <system_error>
 
 #include "app/engine/model/vm_value.h"
+#include "app/engine/run/thread_start.h"
 #include "vm/include/dyn_gpu.h"
 #include "vm/include/dynvm.h"
 
@@ -82,12 +82,7 @@ Result<std::unique_ptr<SteppedRun>> SteppedRun::start(std::shared_ptr<LoadedMode
   run->dimRegisters_ = dimRegistersOf(run->model_->signature(), listing ? listing : "");
   dyn_context_set_trap(context, trapped, run.get(), 1);
   run->request_.by = StepBy::instruction;
-  try {
-    run->thread_ = std::thread([self = run.get()] { self->work(); });
-  } catch (const std::system_error& error) {
-    return makeError(DiagnosticId::runtimeError,
-                     std::string("the thread of a stepped run cannot be made: ") + error.what());
-  }
+  DYN_CHECK(startThread(run->thread_, [self = run.get()] { self->work(); }));
   Interruption none;
   DYN_TRY(const Stop first, run->awaitStop(none));
   run->stop_.why = first.ended ? first.why : "start";

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <new>
-#include <system_error>
 #include <utility>
+
+#include "app/engine/run/thread_start.h"
 
 namespace dyn {
 
@@ -17,14 +18,11 @@ Result<std::unique_ptr<Server>> Server::start(const ServingPolicy& policy, Clock
     return makeError(DiagnosticId::usageError,
                      "a server has at least one request in a run, one in the queue, and 1 to 1024 workers");
   std::unique_ptr<Server> server(new Server(policy, std::move(clock)));
-  try {
-    for (size_t worker = 0; worker < policy.workers; ++worker) {
-      server->threads_.emplace_back([made = server.get(), worker] { made->work(worker); });
-      server->threadIds_.push_back(server->threads_.back().get_id());
-    }
-  } catch (const std::system_error& error) {
-    return makeError(DiagnosticId::runtimeError,
-                     std::string("the server's threads cannot be made: ") + error.what());
+  for (size_t worker = 0; worker < policy.workers; ++worker) {
+    std::thread thread;
+    DYN_CHECK(startThread(thread, [made = server.get(), worker] { made->work(worker); }));
+    server->threadIds_.push_back(thread.get_id());
+    server->threads_.push_back(std::move(thread));
   }
   return server;
 }

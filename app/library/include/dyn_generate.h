@@ -61,7 +61,7 @@ typedef struct dyn_prompt {
    * that is a token of the tokenizer is a stop token. Without a tokenizer there are no texts. */
   const char* const* stops;
   size_t stop_count;
-  const int64_t* stop_ids;
+  const int64_t* stop_ids; /* below the number of scores; none is negative */
   size_t stop_id_count;
   int32_t ignores_end_tokens; /* 0: it ends at those that the files beside model and tokenizer say, too */
   double temperature;         /* 0: the best token; above: one is drawn */

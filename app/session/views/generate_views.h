@@ -12,7 +12,8 @@ struct GeneratedText {
   std::string prompt;
   std::vector<int64_t> promptIds, ids;  // ids: the new ones
   std::string text;                     // of the new ones; without a tokenizer the ids
-  std::string end;                      // "length", "stop token", "stop text", "interrupted"
+  std::string end;                      // "length", "stop token", "stop text", "interrupted", "failed"
+  std::string error;                    // of one that failed
   std::string stop;                     // the token or text that ended it
   int64_t firstTokenNs = 0;             // since the beginning
 };

@@ -157,6 +157,7 @@ Status evaluateGridSample(EvalContext& c) {
   return {};
 }
 
+// As reflected(): in f64, as a coordinate far outside has no halves left in f32.
 Expr lowerReflected(LowerContext& c, Expr x, Expr low, Expr high) {
   const auto constant = [&](double value) { return c.number(value, x.dtype()); };
   const Expr range = high - low, below = x < low;
@@ -167,21 +168,26 @@ Expr lowerReflected(LowerContext& c, Expr x, Expr low, Expr high) {
   return select(range <= constant(0), low, select(x >= low && x <= high, x, mirrored));
 }
 
+// The place of a coordinate along an axis, counted in elements, in the coordinate's type.
+Expr samplePlaceOf(LowerContext& c, const SampleOptions& o, Expr coordinate, Dim size) {
+  const auto constant = [&](double value) { return c.number(value, coordinate.dtype()); };
+  const Expr length = castTo(c.dim(size), coordinate.dtype());
+  const Expr x = o.alignCorners ? (coordinate + constant(1)) / constant(2) * (length - constant(1))
+                                : ((coordinate + constant(1)) * length - constant(1)) / constant(2);
+  const Expr low = constant(o.alignCorners ? 0 : -0.5);
+  if (o.border != Border::reflection) return select(isNotANumber(x), low, x);
+  const double largest = coordinate.dtype() == Dtype::f32 ? std::numeric_limits<float>::max()
+                                                          : std::numeric_limits<double>::max();
+  return select(unary(UnaryOp::abs, x) <= constant(largest), x, low);
+}
+
 // As sampleTaps.
 std::vector<LoweredTap> lowerSampleTaps(LowerContext& c, const SampleOptions& o, Expr coordinate, Dim size) {
-  const Dtype dtype = coordinate.dtype();
+  const Dtype dtype = o.border == Border::reflection ? Dtype::f64 : coordinate.dtype();
   const auto constant = [&](double value) { return c.number(value, dtype); };
   const Expr length = castTo(c.dim(size), dtype), last = length - constant(1);
-  Expr x = o.alignCorners ? (coordinate + constant(1)) / constant(2) * last
-                          : ((coordinate + constant(1)) * length - constant(1)) / constant(2);
+  Expr x = castTo(samplePlaceOf(c, o, coordinate, size), dtype);
   const Expr low = constant(o.alignCorners ? 0 : -0.5), high = o.alignCorners ? last : length - constant(0.5);
-  if (o.border == Border::reflection) {
-    const double largest =
-        dtype == Dtype::f32 ? std::numeric_limits<float>::max() : std::numeric_limits<double>::max();
-    x = select(unary(UnaryOp::abs, x) <= constant(largest), x, low);
-  } else {
-    x = select(isNotANumber(x), low, x);
-  }
   if (o.mode == SampleMode::nearest) x = unary(UnaryOp::round, x);
   if (o.border == Border::edge) {
     const Expr beyond = constant(kept(o.mode));

@@ -35,7 +35,8 @@ class ValueTable {
     std::optional<int64_t> fill = std::nullopt;  // the number that all elements of an integer tensor are
     ValueId base = kNoValue;                     // the value is `base` plus `offset`
     int64_t offset = 0;
-    int64_t atMost = -1;  // elements of a vector, where its length is not known
+    int64_t atMost = -1;       // elements of a vector, where its length is not known
+    ValueId whole = kNoValue;  // of one real: the integers of which it is a cast
     bool isMap() const { return mapKeys.has_value(); }
   };
   Entry& at(ValueId id) {

@@ -38,6 +38,15 @@ void learnAdd(const Op& op, ValueTable& values) {
   }
 }
 
+// Views of one element keep what it is a cast of.
+void learnWhole(const Op& op, ValueTable& values) {
+  const ValueTable::Entry& source = values.at(op.operands[0]);
+  ValueId whole = source.whole;
+  if (op.def == &ops::castOp) whole = source.dtype && isInteger(*source.dtype) ? op.operands[0] : kNoValue;
+  ValueTable::Entry& result = values.at(op.results[0].id);
+  if (result.dtype && isReal(*result.dtype)) result.whole = whole;
+}
+
 // Of a vector, from a number up to that number plus k, in steps of 1.
 void learnSlice(const Op& op, ValueTable& values) {
   if (!given(op, 0) || !given(op, 1) || !given(op, 2) || values.at(op.operands[0]).rank != 1) return;
@@ -61,6 +70,9 @@ void learnSums(const Op& op, ValueTable& values) {
       const std::optional<int64_t> fill = values.at(op.operands[0]).fill;
       values.at(result).fill = fill;
     }
+    learnWhole(op, values);
+  } else if (op.def->traits.view && given(op, 0)) {
+    learnWhole(op, values);
   } else if (op.def == &ops::addOp) {
     learnAdd(op, values);
   } else if (op.def == &ops::sliceOp) {

@@ -33,6 +33,37 @@ void mapConstantOfShape(MapContext& c) {
   c.setOutput(0, c.emit("constant_of_shape", {c.input(0)}, std::move(attributes)));
 }
 
+// A real bound of a range as an integer: a whole constant, or what a size was cast from. `exact`: integers up
+// to it are themselves in the range's type.
+ValueId wholeBound(MapContext& c, ValueId bound, int64_t exact) {
+  if (const HostTensor* known = c.constantOf(bound)) {
+    const double value = known->realAt(0);
+    const bool isExact = value == std::trunc(value) && std::abs(value) <= static_cast<double>(exact);
+    return isExact ? c.integerValue(static_cast<int64_t>(value)) : kNoValue;
+  }
+  const ValueId whole = c.wholeOf(bound);
+  return whole == kNoValue ? kNoValue : castTo(c, scalarOf(c, whole), Dtype::i64);
+}
+
+// A range of reals that counts in whole numbers is counted in integers: its size is a dim then. What the
+// type would round (a size above 2^24 in f32), and so count otherwise, is refused when it is known.
+bool mapWholeRange(MapContext& c, const std::vector<ValueId>& bounds, Dtype dtype) {
+  const int64_t exact = int64_t{1} << (dtype == Dtype::f64 ? 53 : 24);
+  const HostTensor* start = c.constantOf(bounds[0]);
+  const HostTensor* delta = c.constantOf(bounds[2]);
+  // From any other start the steps may round, too.
+  if (!start || start->realAt(0) != 0 || !delta || c.constantOf(bounds[1])) return false;
+  std::vector<ValueId> whole;
+  for (const ValueId bound : bounds) {
+    whole.push_back(wholeBound(c, bound, exact));
+    if (whole.back() == kNoValue) return false;
+  }
+  c.requireInRange(whole[1], c.integerValue(-exact), c.integerValue(exact),
+                   "a limit that " + std::string(toString(dtype)) + " has exactly");
+  c.setOutput(0, castTo(c, c.emit("range", whole), dtype));
+  return true;
+}
+
 void mapRange(MapContext& c) {
   for (int i = 0; i < 3; ++i) (void)c.input(i);
   std::vector<ValueId> inputs = {scalarInput(c, 0), scalarInput(c, 1), scalarInput(c, 2)};
@@ -42,6 +73,7 @@ void mapRange(MapContext& c) {
   if (!dtype) c.unsupported("the element type of the range is not known before inference");
   if (!dtype || !isHalf(*dtype)) {
     c.ignoreAttribute("stash_type");
+    if (dtype && isReal(*dtype) && mapWholeRange(c, inputs, *dtype)) return;
     return c.setOutput(0, c.emit(dtype && isReal(*dtype) ? "range_real" : "range", inputs));
   }
   // Halves are counted in a wider type: x + 1 is x in them, for large x.

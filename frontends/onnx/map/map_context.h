@@ -78,6 +78,8 @@ class MapContext {
   int rankOf(ValueId id) const;                     // -1: unknown
   int inferredRank(ValueId id);                     // inference is asked, too
   std::optional<int64_t> fillOf(ValueId id) const;  // the number that all elements are, where one filled it
+  // The integers of which a real is a cast; kNoValue where that is not known.
+  ValueId wholeOf(ValueId id) const { return id == kNoValue ? kNoValue : values_.at(id).whole; }
   int64_t atMostOf(ValueId id) const { return id == kNoValue ? -1 : values_.at(id).atMost; }
   int lengthOf(ValueId id) const;  // of a vector; -1: unknown
 

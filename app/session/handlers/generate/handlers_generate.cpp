@@ -7,6 +7,7 @@
 #include "app/engine/generate/end_tokens.h"
 #include "app/engine/generate/generation.h"
 #include "app/engine/generate/row_sharing.h"
+#include "app/engine/generate/token_table.h"
 #include "app/engine/inputs/input_spec.h"
 #include "app/session/handlers/generate/generation_text.h"
 #include "app/session/handlers/generate/prompts.h"
@@ -77,9 +78,18 @@ Result<SamplingPolicy> samplingOf(const Command& command, uint64_t seed) {
   return policy;
 }
 
+// Error: the model never gives one of these.
+Status checkStops(const std::vector<int64_t>& ids, std::optional<int64_t> scoredCount) {
+  for (const int64_t id : ids)
+    if (scoredCount && id >= *scoredCount)
+      return makeError(DiagnosticId::usageError,
+                       fmt::format("--stop {}: the model gives tokens 0 to {}", id, *scoredCount - 1));
+  return {};
+}
+
 // A stop is a token where the tokenizer has it as one, else a text; without a tokenizer an id.
-Status addStops(const Command& command, const OwnTokenizer& tokenizer, GenerationRequest& request,
-                std::vector<std::string>& texts) {
+Status addStops(const Command& command, const OwnTokenizer& tokenizer, const DecoderPorts& ports,
+                GenerationRequest& request, std::vector<std::string>& texts) {
   for (const std::string& stop : command.all("stop")) {
     if (const std::optional<int64_t> id = idOfToken(tokenizer, stop)) {
       request.stopTokens.insert(*id);
@@ -87,6 +97,7 @@ Status addStops(const Command& command, const OwnTokenizer& tokenizer, Generatio
       texts.push_back(stop);
     } else {
       DYN_TRY(const std::vector<Prompt> ids, parsePrompts({"ids:" + stop}));
+      DYN_CHECK(checkStops(ids[0].ids, ports.scoredCount));
       request.stopTokens.insert(ids[0].ids.begin(), ids[0].ids.end());
     }
   }
@@ -190,12 +201,33 @@ Result<GenerationRequest> readRequest(const Command& command, uint64_t seed) {
   return request;
 }
 
+// The error of the first prompt that failed, with those of the others as notes; nothing: none failed.
+std::optional<Diagnostic> faultOf(const GenerationResult& made) {
+  std::optional<Diagnostic> fault;
+  for (size_t i = 0; i < made.sequences.size(); ++i) {
+    if (!made.sequences[i].error) continue;
+    Diagnostic own = *made.sequences[i].error;
+    if (made.sequences.size() > 1) own.message = fmt::format("prompt {}: {}", i + 1, own.message);
+    if (fault)
+      fault->notes.push_back(own.message);
+    else
+      fault = std::move(own);
+  }
+  return fault;
+}
+
+bool haveAllFailed(const GenerationResult& made) {
+  return std::all_of(made.sequences.begin(), made.sequences.end(),
+                     [](const GeneratedSequence& sequence) { return sequence.error.has_value(); });
+}
+
 void takeResults(GenerationResult made, const OwnTokenizer& tokenizer, GenerateResult& result) {
   for (size_t i = 0; i < made.sequences.size(); ++i) {
     GeneratedText& sequence = result.sequences[i];
     sequence.ids = std::move(made.sequences[i].ids);
     sequence.end = toString(made.sequences[i].end);
     sequence.firstTokenNs = made.sequences[i].firstTokenNs;
+    if (made.sequences[i].error) sequence.error = made.sequences[i].error->message;
     if (made.sequences[i].end == GenerationEnd::stopToken)
       sequence.stop = textOfToken(tokenizer, sequence.ids.back());
     result.newTokensCount += static_cast<int64_t>(sequence.ids.size());
@@ -219,7 +251,7 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
   GenerateResult result;
   DYN_TRY(request.prompts, readPrompts(command, tokenizer, result));
   std::vector<std::string> stopTexts;
-  DYN_CHECK(addStops(command, tokenizer, request, stopTexts));
+  DYN_CHECK(addStops(command, tokenizer, ports, request, stopTexts));
   addEndTokens(state, model->info().path, command, tokenizer, request);
   settleBatch(state, *model, ports, request);
 
@@ -229,6 +261,7 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
   DYN_TRY(dyn_module * module, prepared.model->program());
   const Signature signature = prepared.model->signature();
   DYN_TRY(ports, decoderPorts(signature, choices));  // of the program, which may be one made for these inputs
+  ports.tokensCount = tokensCountOf(prepared.model->typed(), ports.ids);
   const DecoderProgram program{module, prepared.model->hasModule() ? &prepared.model->imported() : nullptr,
                                &signature, &state.now.options};
   GenerationText texts(tokenizer.get(), stopTexts, result,
@@ -239,6 +272,8 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
       [&](size_t sequence, int64_t token) { return texts.add(sequence, token, made); }, state.interruption,
       made);
   if (!status.ok() && status.error().id != DiagnosticId::cancelled) return Error{status.error()};
+  std::optional<Diagnostic> fault = faultOf(made);
+  if (fault && haveAllFailed(made)) return Error{*fault};
   DYN_CHECK(texts.finish(made));
   if (!made.sharesLengths)
     state.log(std::string("only sequences of equal lengths share steps: ") +
@@ -246,7 +281,7 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
   result.caches = cachesText(ports, made.growingCount);
   takeResults(std::move(made), tokenizer, result);
   logTimes(state, result);
-  if (!status.ok()) outcome.error = status.error();
+  outcome.error = status.ok() ? std::move(fault) : status.error();
   return makeView(std::move(result));
 }
 

@@ -11,6 +11,7 @@ Json viewJson(const GenerateResult& view) {
                  {"ids", sequence.ids},       {"text", sequence.text},
                  {"end", sequence.end},       {"first_token_ns", sequence.firstTokenNs}};
     if (!sequence.stop.empty()) item["stop"] = sequence.stop;
+    if (!sequence.error.empty()) item["error"] = sequence.error;
     sequences.push_back(std::move(item));
   }
   return {{"sequences", std::move(sequences)},

@@ -5,6 +5,7 @@
 
 #include <mutex>
 
+#include "tests/support/refused_threads.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {
@@ -51,6 +52,19 @@ class McpServerTest : public test::SessionFixture {
   std::unique_ptr<McpServer> server_;
   int last_ = 0;
 };
+
+TEST_F(McpServerTest, AnswersACallThatNoThreadIsToBeHadFor) {
+  if (!test::kCanRefuseThreads) GTEST_SKIP() << "the sanitizer makes the threads";
+  start();
+  {
+    const test::RefusedThreads none;
+    const Json refused = use("load", {{"model", model()}});
+    EXPECT_EQ(refused["isError"], true);
+    EXPECT_THAT(textOf(refused), HasSubstr("no thread can be started: "));
+    EXPECT_EQ(ask("ping")["result"], Json::object());
+  }
+  EXPECT_EQ(use("load", {{"model", model()}})["isError"], false);
+}
 
 TEST_F(McpServerTest, AgreesOnAVersion) {
   start();

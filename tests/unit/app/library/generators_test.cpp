@@ -229,7 +229,8 @@ TEST_F(Generators, AFalseTokenFailsItsSequenceAlone) {
   EXPECT_EQ(all[3].ids, alone);
   EXPECT_EQ(all[2].end, DYN_SEQUENCE_FAILED);
   EXPECT_TRUE(all[2].ids.empty());
-  EXPECT_FALSE(all[2].message.empty());
+  EXPECT_EQ(all[2].status, DYN_BAD_INPUT);
+  EXPECT_EQ(all[2].message, "token 99 at position 1 of the prompt: the model has tokens 0 to 6");
 }
 
 TEST_F(Generators, StopTokensEndAndPromptsComeFromOtherThreads) {
@@ -292,6 +293,13 @@ TEST_F(Generators, ErrorsSayWhatIsWrong) {
   EXPECT_EQ(submit({-1}), DYN_INVALID_ARGUMENT);
   EXPECT_THAT(whatWasRefused(), HasSubstr("negative"));
   dyn_prompt prompt{};
+  for (const auto& [stop, message] : {std::pair<int64_t, const char*>{-1, "not negative"}, {7, "0 to 6"}}) {
+    prompt.stop_ids = &stop;
+    prompt.stop_id_count = 1;
+    EXPECT_EQ(submit({1}, prompt), DYN_INVALID_ARGUMENT);
+    EXPECT_THAT(whatWasRefused(), HasSubstr(message));
+  }
+  prompt = {};
   prompt.top_p = 2;
   EXPECT_EQ(submit({1}, prompt), DYN_INVALID_ARGUMENT);
   EXPECT_THAT(whatWasRefused(), HasSubstr("top_p"));

@@ -1,37 +1,14 @@
 // Cached weights that were damaged behind their first page are found beside the first run, and removed.
 #include "compiler/codegen/object/weight_check.h"
 
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <pthread.h>
-
-#include <cerrno>
 
 #include "compiler/codegen/object/cache_contents.h"
 #include "compiler/codegen/object/object_cache.h"
 #include "compiler/codegen/object/weight_cache.h"
+#include "tests/support/refused_threads.h"
 #include "tests/support/temporary_folder.h"
-
-namespace {
-
-bool refusesThreads = false;
-
-}  // namespace
-
-// Sanitizers have one of their own, which must not be replaced.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool kCanRefuseThreads = false;
-#else
-constexpr bool kCanRefuseThreads = true;
-// In the place of the system's, which fails where a process has as many threads as it may.
-extern "C" int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*run)(void*),
-                              void* argument) {
-  using Create = int (*)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
-  static const auto next = reinterpret_cast<Create>(dlsym(RTLD_NEXT, "pthread_create"));
-  return refusesThreads ? EAGAIN : next(thread, attributes, run, argument);
-}
-#endif
 
 namespace dyn {
 namespace {
@@ -77,16 +54,17 @@ TEST(WeightCheck, FindsEachFlippedBitAndRemovesTheFile) {
 }
 
 TEST(WeightCheck, ComparesByItselfWhereNoThreadIsToBeHad) {
-  if (!kCanRefuseThreads) GTEST_SKIP() << "the sanitizer makes the threads";
+  if (!test::kCanRefuseThreads) GTEST_SKIP() << "the sanitizer makes the threads";
   test::TemporaryFolder folder;
   WeightCache cache({.directory = folder.path()});
   ASSERT_TRUE(cache.store(checkedKeyOf(1), std::string(200'000, 'x')).has_value());
   const std::string path = folder / (checkedKeyOf(1) + ".dynweights");
   flipByte(path, 4096 + 100'000);
   WeightCheck bad;
-  refusesThreads = true;
-  WeightCache::checkLater(*cache.find(checkedKeyOf(1)), bad);
-  refusesThreads = false;
+  {
+    const test::RefusedThreads none;
+    WeightCache::checkLater(*cache.find(checkedKeyOf(1)), bad);
+  }
   const Status status = bad.wait();
   ASSERT_FALSE(status.ok());
   EXPECT_THAT(status.error().message, HasSubstr(path));

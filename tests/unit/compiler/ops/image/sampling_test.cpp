@@ -82,6 +82,37 @@ TEST(GridSample, CoordinatesThatAreNoNumbers) {
         }
 }
 
+// Far outside, where f32 has no halves any more, and where 64 bits hold no place: reference and kernel agree.
+// What is mirrored is mirrored exactly: 3e9 is the place 6e9 of 4 elements, a whole number of turns of 8.
+TEST(GridSample, CoordinatesFarOutside) {
+  const std::vector<double> far = {1e6,  -1e6, 16777218, 3e9,  1e15,  -1e15,
+                                   4e18, 1e19, -1e19,    1e30, -1e30, 3e38};
+  std::vector<double> places, image;
+  for (const double at : far) places.insert(places.end(), {at, 0.3, 0.3, at});
+  for (int i = 1; i <= 16; ++i) image.push_back(i);
+  const auto count = static_cast<int64_t>(places.size() / 2);
+  for (const char* mode : {"linear", "nearest", "cubic"})
+    for (const std::string border : {"zeros", "border", "reflection"})
+      for (int64_t aligned : {0, 1})
+        for (Dtype dtype : {Dtype::f32, Dtype::f64}) {
+          SCOPED_TRACE(mode + (" " + border) + (aligned ? " aligned" : ""));
+          const std::vector<double> y = elements(checkOp(
+              OpCase("grid_sample",
+                     {HostTensor::vectorReal(dtype, image).reshaped({1, 1, 4, 4}),
+                      HostTensor::vectorReal(dtype, places).reshaped({1, 1, count, 2})},
+                     {{"mode", std::string(mode)}, {"padding_mode", border}, {"align_corners", aligned}})));
+          if (border == "zeros") {
+            EXPECT_THAT(y, ::testing::Each(0));
+          }
+          if (std::string(mode) != "nearest" || aligned) continue;
+          if (border == "border") {
+            EXPECT_THAT(std::vector<double>(y.begin(), y.begin() + 4), ElementsAre(12, 15, 9, 3));
+          } else if (border == "reflection" && dtype == Dtype::f32) {
+            EXPECT_THAT(std::vector<double>(y.begin() + 6, y.begin() + 8), ElementsAre(9, 3));
+          }
+        }
+}
+
 TEST(GridSample, NothingToSample) {
   OpCase test("grid_sample", {real({1, 1, 0, 2}), real({1, 1, 1, 2})});
   EXPECT_THAT(inferError(test).message, HasSubstr("something to sample"));

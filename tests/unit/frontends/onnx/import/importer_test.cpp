@@ -745,6 +745,61 @@ TEST(Importer, InputsWithInitializersAreDefaults) {
   }
 }
 
+// Range(start, Cast(limit), delta) of f32, as torch.arange is exported.
+Msg realRange(float start, float delta, const Msg& limit) {
+  return join({nodes({limit, join({node("Cast", {"k"}, {"r"}), intAttribute("to", 1)}),
+                      node("Range", {"start", "r", "delta"}, {"y"})}),
+               Msg().sub(5, floatTensor("start", {}, {start})),
+               Msg().sub(5, floatTensor("delta", {}, {delta})), output("y")});
+}
+
+TEST(Importer, RangesOfRealsUpToASizeHaveThatSize) {
+  const Msg size = join({node("Size", {"x"}, {"k"})});
+  const auto resultOf = [&](float start, float delta) {
+    IrContext ir;
+    const Result<ImportResult> imported =
+        import(ir, modelBytes(join({realRange(start, delta, size), input("x", {"n"})})));
+    EXPECT_TRUE(imported.ok()) << imported.error().toString();
+    const Result<InferredModule> typed = inferTypes(imported->module);
+    EXPECT_TRUE(typed.ok()) << typed.error().toString();
+    return typed->module.main()->resultTypes[0].toString();
+  };
+  EXPECT_EQ(resultOf(0, 1), "Tensor[(n), f32]");
+  EXPECT_EQ(resultOf(0, 2), "Tensor[(floordiv(n + 1, 2)), f32]");
+  EXPECT_THAT(resultOf(0.5, 1), HasSubstr("?"));  // what is added to it may round
+  EXPECT_THAT(resultOf(0, 0.5), HasSubstr("?"));
+  for (const float delta : {1.0F, 2.0F, -1.0F}) {
+    const auto results = run(modelBytes(join({realRange(0, delta, size), input("x", {"n"})})),
+                             {Value(floats({5}, {7, 7, 7, 7, 7}))});
+    ASSERT_EQ(results.size(), 1u);
+    EXPECT_EQ(results[0].dtype(), Dtype::f32);
+    EXPECT_EQ(numbers(results[0]), delta == 1   ? (std::vector<double>{0, 1, 2, 3, 4})
+                                   : delta == 2 ? (std::vector<double>{0, 2, 4})
+                                                : std::vector<double>{});
+  }
+}
+
+// 2^24 + 1 is 2^24 in f32: the standard's range would have one element less than the size says.
+TEST(Importer, RangesOfRealsRefuseALimitThatTheirTypeRounds) {
+  const std::string bytes =
+      modelBytes(join({realRange(0, 1, node("Identity", {"limit"}, {"k"})), input("limit", {}, 7)}));
+  IrContext ir;
+  const Result<ImportResult> imported = import(ir, bytes);
+  ASSERT_TRUE(imported.ok()) << imported.error().toString();
+  const Result<InferredModule> typed = inferTypes(imported->module);
+  ASSERT_TRUE(typed.ok()) << typed.error().toString();
+  constexpr int64_t kExact = int64_t{1} << 24;
+  const auto runOf = [&](int64_t limit) {
+    return interpret(typed->module, {Value(HostTensor::scalarInt(Dtype::i64, limit))}, {});
+  };
+  const auto few = runOf(3);
+  ASSERT_TRUE(few.ok()) << few.error().toString();
+  EXPECT_EQ(numbers((*few)[0].tensor()), (std::vector<double>{0, 1, 2}));
+  const auto rounded = runOf(kExact + 1);
+  ASSERT_FALSE(rounded.ok());
+  EXPECT_THAT(rounded.error().message, HasSubstr("Range: a limit that f32 has exactly"));
+}
+
 TEST(Importer, SpaceToDepthUndoesDepthToSpaceInBothModes) {
   std::vector<double> values;
   for (int i = 0; i < 64; ++i) values.push_back(i);
