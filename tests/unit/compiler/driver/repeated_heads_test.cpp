@@ -6,7 +6,7 @@
 namespace dyn::test {
 namespace {
 
-struct Form {
+struct SharedHeads {
   bool repeatsFirst = false;  // heads r * g + k instead of g * r + k
   int keys = 0;               // how they are transposed
   int mask = 0;               // none, of all heads, of each head, of no batch
@@ -27,7 +27,7 @@ std::string repeated(const std::string& name, const std::string& of, bool repeat
          "_s)\n";
 }
 
-std::string programOf(const Form& form) {
+std::string sharedHeadsText(const SharedHeads& form) {
   const char* const masks[] = {"b, 1, n, m", "b, 1, n, m", "b, 6, n, m", "n, m"};
   std::string text =
       "fn @main(%q: Tensor[(b, 6, n, 4), TYPE], %k: Tensor[(b, 2, m, 4), TYPE], %v: Tensor[(b, " +
@@ -59,7 +59,7 @@ std::string programOf(const Form& form) {
   return withType(text + "  return " + (form.isTurned ? "%t" : "%y") + "\n}\n", form.dtype);
 }
 
-std::vector<std::vector<HostTensor>> inputsOf(const Form& form) {
+std::vector<std::vector<HostTensor>> sharedHeadsInputs(const SharedHeads& form) {
   std::vector<std::vector<HostTensor>> sets;
   const Dtype dtype = *parseDtype(form.dtype);
   for (const auto& [b, n, m] : std::vector<std::array<int64_t, 3>>{
@@ -75,7 +75,7 @@ std::vector<std::vector<HostTensor>> inputsOf(const Form& form) {
 
 TEST(RepeatedHeads, ResultsAreThoseOfTheProgram) {
   for (int each = 0; each < 2 * 3 * 4 * 4; ++each) {
-    Form form;
+    SharedHeads form;
     form.repeatsFirst = each % 2 != 0;
     form.keys = each / 2 % 3;
     form.mask = each / 6 % 4;
@@ -84,9 +84,9 @@ TEST(RepeatedHeads, ResultsAreThoseOfTheProgram) {
     form.isScaled = each % 5 == 0;
     form.valuesDiffer = each % 7 == 0;
     form.dtype = each % 11 == 0 ? "f64" : "f32";
-    const std::string text = programOf(form);
+    const std::string text = sharedHeadsText(form);
     SCOPED_TRACE(text);
-    expectSame(text, inputsOf(form));
+    expectSame(text, sharedHeadsInputs(form));
     if (testing::Test::HasFailure()) return;
   }
 }
@@ -96,15 +96,15 @@ bool repeats(const Op& op) { return op.def == &ops::expandOp && op.results[0].ty
 TEST(RepeatedHeads, WhatIsRepeatedIsNotMade) {
   for (int keys = 0; keys < 3; ++keys)
     for (int mask = 0; mask < 4; ++mask) {
-      Form form;
+      SharedHeads form;
       form.keys = keys;
       form.mask = mask;
       form.replacesNan = form.isTurned = true;
-      EXPECT_EQ(opsAfter(programOf(form), "dce", repeats), 0) << programOf(form);
+      EXPECT_EQ(opsAfter(sharedHeadsText(form), "dce", repeats), 0) << sharedHeadsText(form);
     }
-  Form form;  // values with all heads: keys are shared nevertheless
+  SharedHeads form;  // values with all heads: keys are shared nevertheless
   form.valuesDiffer = true;
-  EXPECT_EQ(opsAfter(programOf(form), "dce", repeats), 0);
+  EXPECT_EQ(opsAfter(sharedHeadsText(form), "dce", repeats), 0);
 }
 
 // Other products of what is repeated.
