@@ -131,6 +131,12 @@ const Op* RegroupedRows::rowsBehind(const Op& op, std::vector<const Op*>& ops) {
   }
   if (!regrouped) return nullptr;
   const Shape& before = types_.at(regrouped->operands[0]).dims();
+  const auto joined = joined_.find(regrouped->results[0].id);
+  // Would it be regrouped for nothing, or is it, so that keys stay shared?
+  const auto mayBeRegrouped = [&](ValueId v) {
+    const Op* made = madeBy(v);
+    return joined != joined_.end() || (made && made->def->traits.view && isOf(made->operands[0], before));
+  };
   // The axes that both begin with, and end with.
   size_t first = 0, last = kMatrix;
   const size_t shorter = std::min(before.size(), after.size());
@@ -150,7 +156,8 @@ const Op* RegroupedRows::rowsBehind(const Op& op, std::vector<const Op*>& ops) {
     const auto middle = whole.begin() + static_cast<ptrdiff_t>(first),
                end = whole.end() - static_cast<ptrdiff_t>(last);
     const bool isOne = std::all_of(middle, end, [](Dim d) { return d.isConstant(1); });
-    if (!isOne && !std::equal(middle, end, after.begin() + static_cast<ptrdiff_t>(first), equal_))
+    if (!isOne && (!mayBeRegrouped(v) ||
+                   !std::equal(middle, end, after.begin() + static_cast<ptrdiff_t>(first), equal_)))
       return nullptr;
     Shape& shape = shapes[i];
     shape.assign(whole.begin(), middle);
@@ -172,6 +179,7 @@ const Op* RegroupedRows::rowsBehind(const Op& op, std::vector<const Op*>& ops) {
   if (weights_.count(op.results[0].id)) weights_.insert(changed.results[0].id);
   ops.push_back(noted(std::move(changed)));
   scores_.insert(op.results[0].id);
+  if (joined != joined_.end()) joined_[op.results[0].id] = joined->second;
   return reshapeOf(ops.back()->results[0].id, op, ops);
 }
 

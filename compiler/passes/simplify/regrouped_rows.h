@@ -71,8 +71,9 @@ class RegroupedRows {
   Repeats repeats_;
   std::unordered_map<ValueId, int> uses_;
   std::unordered_set<ValueId> scores_;  // reshapes of products of two values, and what was made of them
-  std::unordered_map<ValueId, size_t> joined_;  // products of groups: the axis that was two
-  std::unordered_set<ValueId> weights_;         // what a softmax made, and what was made of that
+  // Products of groups and what was made of them row by row: the axis that was two.
+  std::unordered_map<ValueId, size_t> joined_;
+  std::unordered_set<ValueId> weights_;  // what a softmax made, and what was made of that
 };
 
 }  // namespace dyn::passes

@@ -68,6 +68,7 @@ constexpr WriteRow kWriteRows[] = {
     {.op = "cosh", .onnx = "Cosh"},
     {.op = "cumprod", .onnx = "CumProd"},
     {.op = "cumsum", .onnx = "CumSum"},
+    {.op = "custom_call", .saying = Saying::never, .reason = "ONNX has no form of a kernel in C"},
     {.op = "deform_columns",
      .saying = Saying::never,
      .reason = "it is a part of a deformable convolution, whose columns no operator of ONNX gives; it is "

@@ -1,4 +1,5 @@
 // Rows of the sweep: control flow, functions, lists and data types.
+#include "tests/support/example_kernel.h"
 #include "tests/unit/compiler/driver/operator_sweep.h"
 
 namespace dyn::test {
@@ -83,6 +84,8 @@ std::vector<SweepRow> structureRows() {
       {"check", "", "%x f32[n, m]", "check() {lhs = dims(n), rhs = dims(m), relation = \"eq\"} return %x"},
       {"check_values", "", "%x f32[n]",
        "check_values(%x) {elements = \"numbers\", what = \"a test\"} return %x"},
+      {"custom_call", kAnything, "%x T[n, m]",
+       "%s = shape(%x) %y = custom_call(%x, %s) {kernel = \"example_copy\"} return %y"},
       {"variant", "", "",
        "fn @main(%x: Tensor[(n, m), f32]) { "
        "variant(%x) {callee = \"g\", lhs = dims(n, m), rhs = dims(3, 3), relation = \"eq\"} "

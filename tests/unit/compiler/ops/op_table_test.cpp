@@ -1,15 +1,13 @@
 // Walks the table of operators: every row is complete, and its example is a program that runs.
-#include <cstring>
 #include <set>
 
 #include "compiler/ir/printer.h"
 #include "compiler/ir/verifier.h"
 #include "compiler/ir/walk.h"
 #include "compiler/reference/sequence_values.h"
+#include "tests/support/example_kernel.h"
 #include "tests/support/text_module.h"
 #include "tests/unit/compiler/ops/op_test.h"
-#include "vm/include/abi/dyn_custom_kernel.h"
-#include "vm/include/dyn_custom_kernels.h"
 
 namespace dyn::test {
 namespace {
@@ -89,16 +87,8 @@ TEST(OpTable, WhatKeepsTheRankDoes) {
   }
 }
 
-// The kernel that the example of custom_call names.
-int32_t copyExample(const DynBuiltinCall* call) {
-  memcpy(call->results[0].data, call->arguments[0].data,
-         static_cast<size_t>(call->arguments[0].elements) * sizeof(float));
-  return DYN_OK;
-}
-
 TEST(OpTable, ExamplesParseTypeCheckAndRun) {
-  static const DynCustomKernel kernels[] = {{"example_copy", {nullptr, copyExample}}};
-  ASSERT_EQ(dyn_custom_kernels_add(kernels, 1), DYN_OK);
+  ASSERT_TRUE(kHasExampleKernel);
   for (const OpDef* row : opTable()) {
     SCOPED_TRACE(std::string(row->name) + ": " + std::string(row->example));
     IrContext ir;
