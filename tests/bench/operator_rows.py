@@ -43,6 +43,7 @@ def snake(name):
 
 # Operators of compiler/ops/ops.def without a row, and why.
 WITHOUT = {name: why for names, why in {
+    "custom_call": "kernels of the user: what they cost is theirs",
     "if loop match call closure invoke check check_values bind_dims variant": "control: what they cost is what is inside (./dev bench vm)",
     "constant dims_value dim_value tuple tuple_get construct": "no work at run time",
     "list list_of list_append list_insert list_at list_length list_erase optional_some optional_none optional_get optional_has": "hand values on",
