@@ -13,9 +13,9 @@ WIDTH, HEADS, LAYERS, POSITIONS = 32, 2, 2, 256
 class Graph:
     """Nodes and weights of a model, added one by one. A branch has nodes of its own, and the weights that its twin has."""
 
-    def __init__(self, seed: int, prefix: str = "", scales_keys: bool = False):
+    def __init__(self, seed: int, prefix: str = "", scales_keys: bool = False, keys: int = 0):
         self.random = numpy.random.default_rng(seed)
-        self.scales_keys = scales_keys
+        self.scales_keys, self.keys = scales_keys, keys or HEADS
         self.nodes, self.weights, self.count, self.prefix = [], [], 0, prefix
 
     def add(self, kind, *inputs, out=None, domain="", **attributes):
@@ -34,8 +34,16 @@ class Graph:
         return self.constant(self.random.standard_normal(shape) * scale, numpy.float32)
 
 
-def split_heads(graph, x):
-    return graph.add("Transpose", graph.add("Reshape", x, graph.constant([0, 0, HEADS, WIDTH // HEADS])), perm=[0, 2, 1, 3])
+def split_heads(graph, x, heads=None):
+    return graph.add("Transpose", graph.add("Reshape", x, graph.constant([0, 0, heads or HEADS, WIDTH // HEADS])), perm=[0, 2, 1, 3])
+
+
+def repeated_heads(graph, x):
+    """Each head as often as heads of queries share it, as PyTorch exports it."""
+    batch, length = [graph.add("Unsqueeze", size(graph, x, axis), graph.constant([0])) for axis in (0, 2)]
+    wide = graph.add("Concat", batch, graph.constant([graph.keys, HEADS // graph.keys]), length, graph.constant([WIDTH // HEADS]), axis=0)
+    flat = graph.add("Concat", batch, graph.constant([HEADS]), length, graph.constant([WIDTH // HEADS]), axis=0)
+    return graph.add("Reshape", graph.add("Expand", graph.add("Unsqueeze", x, graph.constant([2])), wide), flat)
 
 
 def join_heads(graph, x):
@@ -49,6 +57,8 @@ def matrix(graph, rows=None, columns=None, scale=1.0):
 
 def attend(graph, q, k, v, bias=None):
     """graph.scales_keys: the scale is on queries and keys, as PyTorch exports scaled_dot_product_attention."""
+    if graph.keys != HEADS:
+        k, v = repeated_heads(graph, k), repeated_heads(graph, v)
     turned = graph.add("Transpose", k, perm=[0, 1, 3, 2])
     if graph.scales_keys:
         root = graph.constant((WIDTH // HEADS) ** -0.25, numpy.float32)
@@ -62,7 +72,8 @@ def attend(graph, q, k, v, bias=None):
 
 def attention(graph, x, past, bias):
     """Attention over the past and the new positions; past: names of two caches and of those that continue them, the first two "" without a past."""
-    q, k, v = [split_heads(graph, graph.add("MatMul", x, matrix(graph))) for _ in range(3)]
+    q, k, v = [split_heads(graph, graph.add("MatMul", x, matrix(graph, columns=heads * (WIDTH // HEADS))), heads)
+               for heads in (HEADS, graph.keys, graph.keys)]
     if past and past[0]:
         k, v = graph.add("Concat", past[0], k, axis=2, out=past[2]), graph.add("Concat", past[1], v, axis=2, out=past[3])
     elif past:
@@ -147,9 +158,9 @@ def cache_names(names):
     return pasts
 
 
-def cache_ports(pasts, past="past", present="past + seq"):
-    return ([real(name, "batch", HEADS, past, WIDTH // HEADS) for names in pasts for name in names[:2]],
-            [real(name, "batch", HEADS, present, WIDTH // HEADS) for names in pasts for name in names[2:]])
+def cache_ports(pasts, past="past", present="past + seq", heads=None):
+    return ([real(name, "batch", heads or HEADS, past, WIDTH // HEADS) for names in pasts for name in names[:2]],
+            [real(name, "batch", heads or HEADS, present, WIDTH // HEADS) for names in pasts for name in names[2:]])
 
 
 def transformer(graph, vocabulary, pasts, mask, positions, by_distance=False, by_scatter=False):
@@ -169,10 +180,10 @@ def transformer(graph, vocabulary, pasts, mask, positions, by_distance=False, by
 
 
 def decoder(vocabulary: int, caches: bool = True, mask: bool = True, names: str = "past_key_values.{}.{}", seed: int = 3, positions: str = "",
-            by_scatter: bool = False, scales_keys: bool = False) -> onnx.ModelProto:
+            by_scatter: bool = False, scales_keys: bool = False, keys: int = 0) -> onnx.ModelProto:
     """A transformer like GPT-2: input_ids (attention_mask, position_ids, caches) to logits (and caches). positions: "input", the default with a
-    mask; "past"; "distance" as ALiBi has it."""
-    graph = Graph(seed, scales_keys=scales_keys)
+    mask; "past"; "distance" as ALiBi has it. keys: heads of keys and values, which heads of queries share, as Llama has them."""
+    graph = Graph(seed, scales_keys=scales_keys, keys=keys or HEADS)
     positions = positions or ("input" if mask else "past")
     pasts = cache_names(names) if caches else []
     inputs, outputs = [whole("input_ids", "batch", "seq")], [real("logits", "batch", "seq", vocabulary)]
@@ -180,7 +191,7 @@ def decoder(vocabulary: int, caches: bool = True, mask: bool = True, names: str 
         inputs.append(whole("attention_mask", "batch", "past + seq" if caches else "seq"))
     if positions == "input":
         inputs.append(whole("position_ids", "batch", "seq"))
-    for ports, more in zip((inputs, outputs), cache_ports(pasts)):
+    for ports, more in zip((inputs, outputs), cache_ports(pasts, heads=keys)):
         ports += more
     transformer(graph, vocabulary, pasts, mask, "" if positions == "distance" else positions, positions == "distance", by_scatter)
     model = finished(graph, inputs, outputs)

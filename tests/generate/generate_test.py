@@ -15,7 +15,7 @@ import numpy
 import onnx
 import onnxruntime
 
-from decoder_models import HEADS, LAYERS, WIDTH, decoder, grouped, merged, recurrent, translator
+from decoder_models import LAYERS, WIDTH, decoder, grouped, merged, recurrent, translator
 
 ARGUMENTS = None
 VOCABULARY = 420  # as the golden vocabulary that the prompts are written in
@@ -36,7 +36,7 @@ def greedy(model: onnx.ModelProto, prompt: list, count: int, **given) -> list:
                 feeds[value.name] = numpy.array([False])
             elif "past" in value.name:
                 source = given["encoder_hidden_states"].shape[1] if "encoder" in value.name else 0
-                feeds[value.name] = numpy.zeros((1, HEADS, source, WIDTH // HEADS), numpy.float32)
+                feeds[value.name] = numpy.zeros((1, value.shape[1], source, WIDTH // HEADS), numpy.float32)
         ids.append(int(session.run(["logits"], feeds)[0][0, -1].argmax()))
     return ids[len(prompt):]
 
@@ -70,7 +70,8 @@ class Generate(unittest.TestCase):
         cls.models = {}
         for name, parts in {"masked": {}, "plain": {"mask": False, "names": "past_{1}_{0}"}, "prefix": {"caches": False},
                             "bare": {"caches": False, "mask": False}, "scatter": {"by_scatter": True}, "scaled": {"scales_keys": True},
-                            "distance": {"positions": "distance"}, "absolute": {"positions": "past"}}.items():
+                            "distance": {"positions": "distance"}, "absolute": {"positions": "past"},
+                            "shared": {"keys": 1, "scales_keys": True}}.items():
             cls.models[name] = decoder(VOCABULARY, **parts)
         for make in (merged, grouped):
             cls.models[make.__name__] = make(VOCABULARY)
@@ -83,7 +84,8 @@ class Generate(unittest.TestCase):
         cls.temporary.cleanup()
 
     def run_generate(self, model, *options, code=0, form="json"):
-        command = [ARGUMENTS.dynrepl, "--cache-dir", "none", "generate", self.folder / f"{model}.onnx", *map(str, options)]
+        command = [ARGUMENTS.dynrepl, "--cache-dir", "none", "generate", self.folder / (f"{model}.onnx" if isinstance(model, str) else model),
+                   *map(str, options)]
         ran = subprocess.run(command + (["--json"] if form == "json" else []), capture_output=True)
         self.assertEqual(ran.returncode, code, ran.stderr.decode())
         return json.loads(ran.stdout) if form == "json" else (ran.stdout.decode(), ran.stderr.decode())
@@ -99,6 +101,16 @@ class Generate(unittest.TestCase):
             self.assertEqual(found["sequences"][0]["ids"], greedy(model, prompt, 24), name)
             self.assertEqual(found["caches"], caches.get(name, "in place"), name)
             self.assertEqual((found["steps_count"], found["rows_count"]), (24, 24), name)
+
+    def test_packages_generate_as_their_models(self):
+        for name in ("masked", "shared", "grouped"):
+            package = self.folder / f"{name}.dynpkg"
+            subprocess.run([ARGUMENTS.dynrepl, "--cache-dir", "none", "compile", self.folder / f"{name}.onnx", "-o", package, "--quiet"],
+                           check=True, capture_output=True)
+            prompts = [[5, 17, 300], [9]]
+            found = self.run_generate(package, *prompt_options(prompts), "--max-new", 12)
+            self.assertEqual([one["ids"] for one in found["sequences"]], [greedy(self.models[name], prompt, 12) for prompt in prompts], name)
+            self.assertIn("index", self.run_generate(package, "--prompt", f"ids:{VOCABULARY}", code=1)["error"]["message"])
 
     def test_prompts_in_batches_give_what_each_gives_alone(self):
         prompts = [[5, 17, 300], [9], [1, 2, 3, 4, 5, 6, 7], [11, 12, 13], [400, 3]]

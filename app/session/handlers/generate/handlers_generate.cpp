@@ -243,7 +243,7 @@ void takeResults(GenerationResult made, const OwnTokenizer& tokenizer, GenerateR
 Result<View> handle_generate(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(GenerationRequest request, readRequest(command, state.now.options.seed));
   DYN_TRY(LoadedModel * model, state.model());
-  DYN_CHECK(model->ensureCompiled());  // the types of its outputs are known then
+  if (model->hasModule()) DYN_CHECK(model->ensureCompiled());  // the types of its outputs are known then
   DYN_TRY(const PortChoices choices, choicesOf(command));
   DYN_TRY(DecoderPorts ports, decoderPorts(model->signature(), choices));
   DYN_TRY(request.decoder.given, givenValues(state, model->signature(), command.all("input")));
@@ -261,7 +261,7 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
   DYN_TRY(dyn_module * module, prepared.model->program());
   const Signature signature = prepared.model->signature();
   DYN_TRY(ports, decoderPorts(signature, choices));  // of the program, which may be one made for these inputs
-  ports.tokensCount = tokensCountOf(prepared.model->typed(), ports.ids);
+  if (prepared.model->hasModule()) ports.tokensCount = tokensCountOf(prepared.model->typed(), ports.ids);
   const DecoderProgram program{module, prepared.model->hasModule() ? &prepared.model->imported() : nullptr,
                                &signature, &state.now.options};
   GenerationText texts(tokenizer.get(), stopTexts, result,
