@@ -15,7 +15,7 @@ import numpy
 import onnx
 import onnxruntime
 
-from decoder_models import LAYERS, WIDTH, decoder, grouped, merged, recurrent, translator
+from decoder_models import HEADS, LAYERS, WIDTH, decoder, grouped, merged, recurrent, translator
 
 ARGUMENTS = None
 VOCABULARY = 420  # as the golden vocabulary that the prompts are written in
