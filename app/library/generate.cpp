@@ -150,7 +150,7 @@ Result<std::unique_ptr<dyn_generator>> createGenerator(dyn_model& model, const d
     made->signature = loaded->signature();
     made->options = state.now.options;
     DYN_TRY(made->ports, decoderPorts(made->signature));
-    if (loaded->hasModule()) made->ports.tokensCount = tokensCountOf(loaded->typed(), made->ports.ids);
+    made->ports.tokensCount = tokensCountOf(loaded->typed(), made->ports.ids);
     const std::string why = whyRowsRunAlone(*loaded, made->ports);
     made->sharing = why.empty() ? "along " + made->ports.batch : "one by one: " + why;
     if (!why.empty()) maxBatch = 1;

@@ -1,5 +1,7 @@
 #include "app/engine/model/operator_files.h"
 
+#include <elf.h>
+
 #include "app/engine/model/operator_check.h"
 #include "app/engine/model/text_options.h"
 #include "app/engine/model/vm_value.h"
@@ -18,24 +20,20 @@ Status forEachFile(const std::string& paths, Use&& use) {
     const std::string path = paths.substr(begin, end - begin);
     begin = end + 1;
     if (path.empty()) continue;
+    noteRead(path);
     DYN_TRY(const MappedFile file, MappedFile::open(path));
     DYN_CHECK(use(path, file));
   }
   return {};
 }
 
-bool isLibrary(const MappedFile& file) {
-  return file.bytes().starts_with(
-      "\x7f"
-      "ELF");
-}
+bool isLibrary(const MappedFile& file) { return file.bytes().starts_with(std::string_view(ELFMAG, SELFMAG)); }
 
 }  // namespace
 
 Result<std::vector<std::shared_ptr<const text::OperatorFile>>> readOperatorFiles(const std::string& paths) {
   std::vector<std::shared_ptr<const text::OperatorFile>> files;
   DYN_CHECK(forEachFile(paths, [&](const std::string& path, const MappedFile& file) -> Status {
-    noteRead(path);
     if (isLibrary(file)) return {};
     DYN_TRY(text::OperatorFile read, text::OperatorFile::parse(std::string(file.bytes()), textOptions(path)));
     files.push_back(std::make_shared<const text::OperatorFile>(std::move(read)));
@@ -47,7 +45,6 @@ Result<std::vector<std::shared_ptr<const text::OperatorFile>>> readOperatorFiles
 Status loadKernelLibraries(const std::string& paths, bool nativeCode) {
   return forEachFile(paths, [&](const std::string& path, const MappedFile& file) -> Status {
     if (!isLibrary(file)) return {};
-    noteRead(path);
     if (!nativeCode)
       return makeError(
           DiagnosticId::unsupportedFeature,

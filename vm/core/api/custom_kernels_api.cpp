@@ -32,14 +32,11 @@ Status loadCustomKernels(const char* path) {
   if (!all)
     return failure(DYN_IO_ERROR, name + ": no kernels are in it: it does not export " +
                                      DYN_CUSTOM_KERNELS_SYMBOL + "() (DYN_CUSTOM_KERNELS)");
-  if (all->version != DYN_CUSTOM_KERNELS_VERSION)
-    return failure(DYN_UNSUPPORTED, "unsupported: " + name + ": its kernels are of version " +
-                                        std::to_string(all->version) + ", this runtime takes version " +
-                                        std::to_string(DYN_CUSTOM_KERNELS_VERSION));
-  if (all->count < 0 || (all->count > 0 && !all->kernels))
-    return failure(DYN_IO_ERROR, name + ": the list of its kernels is not valid");
-  Status status = addCustomKernels({all->kernels, static_cast<size_t>(all->count)});
-  if (!status.ok()) status.message = name + ": " + status.message;
+  std::span<const DynCustomKernel> kernels;
+  Status status = kernelsOf(*all, kernels);
+  if (status.ok()) status = addCustomKernels(kernels);
+  const char* const kind = status.code == DYN_UNSUPPORTED ? "unsupported: " : "";
+  if (!status.ok()) status.message = kind + name + ": " + status.message;
   return status;
 }
 

@@ -158,9 +158,10 @@ class Interpreter {
   bool reuseTensor(int32_t target, int32_t source, DataType dtype, int32_t device,
                    std::span<const int64_t> shape);
   bool reshape(int32_t target, int32_t from, std::span<const int64_t> shape, FrameView* view = nullptr);
-  static bool hasOtherOnes(const Tensor* source, std::span<const int64_t> shape, std::span<int64_t> strides);
   bool stridedView(int32_t target, int32_t from, int64_t offset, std::span<const int64_t> shape,
                    std::span<const int64_t> strides);
+  bool setStridedView(int32_t target, const Tensor* source, std::span<const int64_t> shape,
+                      std::span<const int64_t> strides, int64_t count, std::byte* first);
   bool deviceCopy(int32_t target, int32_t from, int32_t fromDevice, int32_t toDevice);
   void loadConstant(int32_t target, uint32_t constant);
   void loadGlobal(int32_t target, uint32_t global);

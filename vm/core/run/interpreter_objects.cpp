@@ -17,6 +17,25 @@ namespace {
 constexpr uint64_t kMostDryRunBytes = uint64_t{1}
                                       << 16;  // of scalars put together, whose elements a dry run has
 
+// Elements that lie apart, as those of a growing tensor do, stay where they are when only axes of one element
+// come or go. False: it is another reshape, and nothing has happened.
+bool hasOtherOnes(const Tensor* source, std::span<const int64_t> shape, std::span<int64_t> strides) {
+  const std::span<const int64_t> from(source->shape(), source->rank);
+  size_t axis = 0;
+  const auto skipOnes = [&] {
+    while (axis < from.size() && from[axis] == 1) ++axis;
+  };
+  for (size_t i = 0; i < shape.size(); ++i) {
+    strides[i] = 0;
+    if (shape[i] == 1) continue;
+    skipOnes();
+    if (axis == from.size() || from[axis] != shape[i]) return false;
+    strides[i] = source->strides()[axis++];
+  }
+  skipOnes();
+  return axis == from.size();
+}
+
 }  // namespace
 
 static_assert(sizeof(Tensor) + FrameView::kMostAxes * sizeof(int64_t) <= offsetof(FrameView, element));
@@ -317,42 +336,14 @@ bool Interpreter::reuseTensor(int32_t target, int32_t source, DataType dtype, in
   return true;
 }
 
-// Elements that lie apart, as those of a growing tensor do, stay where they are when only axes of one element
-// come or go. False: it is another reshape, and nothing has happened.
-bool Interpreter::hasOtherOnes(const Tensor* source, std::span<const int64_t> shape,
-                               std::span<int64_t> strides) {
-  const std::span<const int64_t> from(source->shape(), source->rank);
-  size_t axis = 0;
-  const auto skipOnes = [&] {
-    while (axis < from.size() && from[axis] == 1) ++axis;
-  };
-  for (size_t i = 0; i < shape.size(); ++i) {
-    strides[i] = 0;
-    if (shape[i] == 1) continue;
-    skipOnes();
-    if (axis == from.size() || from[axis] != shape[i]) return false;
-    strides[i] = source->strides()[axis++];
-  }
-  skipOnes();
-  return axis == from.size();
-}
-
 bool Interpreter::reshape(int32_t target, int32_t from, std::span<const int64_t> shape, FrameView* view) {
   Tensor* source = tensorAt(from);
   if (!source) return false;
   int64_t count;
   if (!elementCount(shape, count)) return false;
-  constexpr size_t kMostAxes = 16;
-  int64_t strides[kMostAxes];
-  if (!source->isDense() && shape.size() <= kMostAxes && hasOtherOnes(source, shape, strides)) {
-    dyn_status why = DYN_OK;
-    Tensor* tensor = newStridedView(options_.pool, source->dtype, static_cast<uint32_t>(shape.size()),
-                                    shape.data(), strides, count, source->storage, source->first, why);
-    if (!tensor) return memoryFault(why, sizeof(Tensor));
-    tensor->readOnly = true;
-    setObject(target, tensor);
-    return true;
-  }
+  int64_t strides[FrameView::kMostAxes];
+  if (!source->isDense() && shape.size() <= FrameView::kMostAxes && hasOtherOnes(source, shape, strides))
+    return setStridedView(target, source, shape, {strides, shape.size()}, count, source->first);
   if (!isDense(source, "reshape")) return false;
   if (count != source->elementCount)
     return fault(DYN_CHECK_FAILED,
@@ -387,8 +378,13 @@ bool Interpreter::stridedView(int32_t target, int32_t from, int64_t offset, std:
   if (!inside)
     return fault(DYN_OUT_OF_RANGE, "a view of " + std::to_string(count) + " elements from element " +
                                        std::to_string(offset) + " on reaches beyond " + describe(source));
-  dyn_status why = DYN_OK;
   std::byte* first = count == 0 ? source->first : source->first + offset * sizeBytes(source->dtype);
+  return setStridedView(target, source, shape, strides, count, first);
+}
+
+bool Interpreter::setStridedView(int32_t target, const Tensor* source, std::span<const int64_t> shape,
+                                 std::span<const int64_t> strides, int64_t count, std::byte* first) {
+  dyn_status why = DYN_OK;
   Tensor* tensor = newStridedView(options_.pool, source->dtype, static_cast<uint32_t>(shape.size()),
                                   shape.data(), strides.data(), count, source->storage, first, why);
   if (!tensor) return memoryFault(why, sizeof(Tensor));

@@ -261,7 +261,7 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
   DYN_TRY(dyn_module * module, prepared.model->program());
   const Signature signature = prepared.model->signature();
   DYN_TRY(ports, decoderPorts(signature, choices));  // of the program, which may be one made for these inputs
-  if (prepared.model->hasModule()) ports.tokensCount = tokensCountOf(prepared.model->typed(), ports.ids);
+  ports.tokensCount = tokensCountOf(prepared.model->typed(), ports.ids);
   const DecoderProgram program{module, prepared.model->hasModule() ? &prepared.model->imported() : nullptr,
                                &signature, &state.now.options};
   GenerationText texts(tokenizer.get(), stopTexts, result,
