@@ -90,6 +90,7 @@ Shapes ofTensors(const BuiltinCall& call) {
   }
   if (name == "concat" || name == "append") {
     const std::optional<size_t> axis = place(name == "append" ? number : scalar, rank);
+    if (name == "append" && !call.scalars.empty()) return Shapes{withAxis(axis, call.scalars[0])};
     Value whole = Polynomial();
     for (const ObjectRef& part : call.arguments)
       whole = axis && part->dims.size() == rank ? sum(whole, part->dims[*axis]) : Value();

@@ -52,7 +52,8 @@ std::vector<size_t> movedOperands(const Op& op) {
       {&ops::compressOp, {0}},       {&ops::center_crop_padOp, {0}},
       {&ops::scatter_ndOp, {0, 2}},  {&ops::scatter_elementsOp, {0, 2}},
   };
-  if (op.def == &ops::concatOp || op.def == &ops::appendOp) {
+  if (op.def == &ops::appendOp) return {0, 1};
+  if (op.def == &ops::concatOp) {
     std::vector<size_t> all(op.operands.size());
     for (size_t i = 0; i < all.size(); ++i) all[i] = i;
     return all;

@@ -487,11 +487,6 @@ bool builtinSplitTakes(const Op& op, std::span<const Type> types) {
   return op.results.size() > kMostInKernel && types[0].dtype() != Dtype::string;
 }
 
-Status fillAppend(const BuiltinRequest& request, CallFields<calls::Append>& call) {
-  call.numbers.axis = static_cast<int32_t>(request.op.attributes.integer("axis"));
-  return {};
-}
-
 constexpr AttributeSpec kConcatAttributes[] = {
     {"axis", AttributeKind::integer, true, "from the end if negative", Allowed::axis()}};
 constexpr AttributeSpec kSplitAttributes[] = {
@@ -548,24 +543,6 @@ const OpDef concatOp{
     .example =
         "fn @main(%a: Tensor[(n, 2), f32], %b: Tensor[(m, 2), f32]) { %y = concat(%a, %b) {axis = 0} return "
         "%y }",
-};
-
-const OpDef appendOp{
-    .name = "append",
-    .summary = "appends rows to a tensor along an axis, in place where its memory has room",
-    .cls = OpClass::opaque,
-    .minOperands = 2,
-    .maxOperands = 2,
-    .attributes = kConcatAttributes,
-    .infer = inferConcat,
-    .evaluate = evaluateConcat,
-    .lowering = LoweringKind::builtin,
-    .builtin = calling<calls::Append, fillAppend>,
-    .operandRules = kAnyElements,
-    .doc = "[.., a, ..], [.., b, ..] -> [.., a + b, ..], as concat.",
-    .example =
-        "fn @main(%a: Tensor[(n, 2), f32], %b: Tensor[(m, 2), f32]) { %y = append(%a, %b) {axis = 0} "
-        "return %y }",
 };
 
 const OpDef splitOp{

@@ -32,6 +32,8 @@ class ViewPlaces {
   void note(const Op& op);
   // `parameter` of a body has the contents of `outer`.
   void standsFor(ValueId parameter, ValueId outer);
+  // The elements of a small operand that has been noted; nullopt: unknown.
+  std::optional<Contents> contentsOf(ValueId value) const;
 
   // Where result `result` of `op` lies when its first operand lies at `operand`; nullopt: unknown, or
   // its row has no rule. `types`: of its operands.
@@ -44,8 +46,6 @@ class ViewPlaces {
                                             PathFacts::Place here);
 
  private:
-  std::optional<Contents> contentsOf(ValueId value) const;
-
   IrContext& ir_;
   PathFacts& facts_;
   std::unordered_map<ValueId, const Op*> known_;

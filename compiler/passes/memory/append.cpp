@@ -7,6 +7,10 @@
 //           %present = append(%past, %new) {axis = 2}
 //           %z = fused(%q, %present, ...) {kind = "attention"} ...      return %z, %present
 // Rows that are only moved (transposed, cut) are read where they lie: the append moves them once.
+// The same where a cache is padded and each batch has its rows at a place of its own, as GroupQueryAttention
+// of onnxruntime says it: the append looks at the places, and writes in place where all lie behind the cache.
+//   before  ... %room = pad(%past, (0, t - p), _, 2)  %y = tensor_scatter(%room, %new, %places) {axis = 2} }
+//   after   %present = append(%past, %new, %places) {axis = 2, size = dims(t)}
 // Only where the input has no other use, and its successor none but being a result and a factor of attention:
 // these know tensors with room. Cost: one sweep over @main.
 #include <algorithm>
@@ -24,7 +28,18 @@ namespace dyn::passes {
 
 namespace {
 
-bool isJoin(const Op& op) { return op.def == &ops::concatOp && op.operands.size() == 2; }
+// What is joined: the past and its rows, in the words of the function that the operation stands in.
+struct Join {
+  const Op* op = nullptr;
+  ValueId past = kNoValue, rows = kNoValue;
+  // Of a cache that is padded first.
+  const Op* pad = nullptr;
+  ValueId places = kNoValue;
+  int64_t axis = 0;
+
+  const ValueDef& result() const { return op->results[0]; }
+  bool isPart(const Op* other) const { return other == op || (pad && other == pad); }
+};
 
 bool isGroup(const Op& op, KernelKind kind) { return op.def == &ops::fusedOp && kernelKindOf(op) == kind; }
 
@@ -44,7 +59,7 @@ class Append {
     for (size_t i = 0; i < function_.ops.size(); ++i) {
       const Op* op = function_.ops[i];
       places_.note(*op);
-      const Op* join = joinIn(*op);
+      const std::optional<Join> join = joinIn(*op);
       if (!join || !isHandedOn(*op, *join)) {
         ops.push_back(op);
         continue;
@@ -62,34 +77,82 @@ class Append {
 
  private:
   // The join that makes the result of `op`: the operation itself, or the last of a group.
-  static const Op* joinIn(const Op& op) {
-    if (isJoin(op)) return &op;
-    if (!isGroup(op, KernelKind::loop) || op.results.size() != 1) return nullptr;
+  std::optional<Join> joinIn(const Op& op) {
+    if (op.def == &ops::concatOp) return joinOf(op, nullptr);
+    if (!isGroup(op, KernelKind::loop) || op.results.size() != 1) return std::nullopt;
     const Function& body = *op.regions[0];
     for (const Op* inner : body.ops)
-      if (isJoin(*inner) && inner->results[0].id == body.results[0]) return inner;
-    return nullptr;
+      if (!inner->results.empty() && inner->results[0].id == body.results[0]) return joinOf(*inner, &op);
+    return std::nullopt;
+  }
+
+  // `group`: it stands in the body of this one; null: in the function.
+  std::optional<Join> joinOf(const Op& op, const Op* group) {
+    if (op.def == &ops::concatOp && op.operands.size() == 2)
+      return Join{&op, op.operands[0], op.operands[1], nullptr, kNoValue, op.attributes.integer("axis")};
+    if (op.def != &ops::tensor_scatterOp || !group || op.operands.size() < 3 || op.operands[2] == kNoValue ||
+        op.attributes.string("mode", "linear") != "linear" || !op.results[0].type.isTensor())
+      return std::nullopt;
+    const Function& body = *group->regions[0];
+    for (size_t k = 0; k < body.parameters.size(); ++k)
+      places_.standsFor(body.parameters[k].id, group->operands[k]);
+    int64_t axis = op.attributes.integer("axis", -2);
+    if (axis < 0) axis += op.results[0].type.rank();
+    for (const Op* pad : body.ops)
+      if (pad->results[0].id == op.operands[0] && padsBehind(*pad, axis))
+        return Join{&op, pad->operands[0], op.operands[1], pad, op.operands[2], axis};
+    return std::nullopt;
+  }
+
+  // Is it zeros behind the elements of this axis, and nothing else?
+  bool padsBehind(const Op& op, int64_t axis) const {
+    if (op.def != &ops::padOp || op.attributes.string("mode", "constant") != "constant") return false;
+    if (op.operands.size() > 2 && op.operands[2] != kNoValue) return false;
+    const int64_t rank = op.results[0].type.rank();
+    const std::optional<Contents> amounts = places_.contentsOf(op.operands[1]);
+    if (!amounts) return false;
+    std::vector<int64_t> axes;
+    if (op.operands.size() > 3 && op.operands[3] != kNoValue) {
+      const std::optional<Contents> given = places_.contentsOf(op.operands[3]);
+      if (!given) return false;
+      for (Dim each : *given) {
+        const std::optional<int64_t> number = each ? each.constant() : std::nullopt;
+        if (!number) return false;
+        axes.push_back(*number < 0 ? *number + rank : *number);
+      }
+    } else {
+      for (int64_t i = 0; i < rank; ++i) axes.push_back(i);
+    }
+    if (amounts->size() != 2 * axes.size()) return false;
+    for (size_t k = 0; k < amounts->size(); ++k) {
+      const bool isBehind = k >= axes.size() && axes[k - axes.size()] == axis;
+      if (!isBehind && (!(*amounts)[k] || !(*amounts)[k].isConstant(0))) return false;
+    }
+    return true;
   }
 
   // The operand of `op` that its join reads as `inner`; kNoValue when it is made inside.
-  static ValueId operandOf(const Op& op, const Op& join, ValueId inner) {
-    if (&op == &join) return inner;
+  static ValueId operandOf(const Op& op, const Join& join, ValueId inner) {
+    if (&op == join.op) return inner;
     const Function& body = *op.regions[0];
     for (size_t i = 0; i < body.parameters.size(); ++i)
       if (body.parameters[i].id == inner) return op.operands[i];
     return kNoValue;
   }
 
-  bool isHandedOn(const Op& op, const Op& join) const {
-    const Type type = join.results[0].type;
-    const ValueId past = operandOf(op, join, join.operands[0]), present = op.results[0].id;
-    if (!type.isTensor() || type.dtype() != Dtype::f32 || join.operands[0] == join.operands[1]) return false;
+  bool isHandedOn(const Op& op, const Join& join) const {
+    const Type type = join.result().type;
+    const ValueId past = operandOf(op, join, join.past), present = op.results[0].id;
+    if (!type.isTensor() || type.dtype() != Dtype::f32 || join.past == join.rows) return false;
     if (past == kNoValue || inputs_.count(past) == 0 || results_.count(past) != 0) return false;
+    if (join.pad && operandOf(op, join, join.places) == kNoValue) return false;
     if (users_.at(past).size() != 1 || results_.count(present) == 0) return false;
     // Inside its group nothing else reads it.
-    if (&op != &join)
+    if (&op != join.op)
       for (const Op* inner : op.regions[0]->ops)
-        if (inner != &join && (reads(*inner, join.operands[0]) || reads(*inner, join.results[0].id)))
+        if (!join.isPart(inner) &&
+            (reads(*inner, join.past) || reads(*inner, join.result().id) ||
+             (join.pad && reads(*inner, join.pad->results[0].id))))
           return false;
     auto users = users_.find(present);
     return users != users_.end() &&
@@ -136,9 +199,9 @@ class Append {
     return true;
   }
 
-  void split(size_t index, const Op& join, std::vector<const Op*>& ops) {
+  void split(size_t index, const Join& join, std::vector<const Op*>& ops) {
     const Op& op = *function_.ops[index];
-    ValueId rows = operandOf(op, join, join.operands[1]);
+    ValueId rows = operandOf(op, join, join.rows);
     if (rows == kNoValue) {
       rows = ir_.newValue();
       const Op* view = rowsWhereTheyLie(index, join, rows);
@@ -146,29 +209,31 @@ class Append {
     }
     Op append;
     append.def = &ops::appendOp;
-    append.place = join.place;
-    append.operands = {operandOf(op, join, join.operands[0]), rows};
+    append.place = join.op->place;
+    append.operands = {operandOf(op, join, join.past), rows};
     append.results = op.results;
-    append.attributes = join.attributes;
+    append.attributes = {{"axis", join.axis}};
+    if (join.pad) {
+      append.operands.push_back(operandOf(op, join, join.places));
+      append.attributes.set("size", Shape{join.result().type.dims()[static_cast<size_t>(join.axis)]});
+    }
     ops.push_back(ir_.own(std::move(append)));
   }
 
   // Rows that the group only moves are read in the memory of its operand; null: it computes them.
-  const Op* rowsWhereTheyLie(size_t index, const Op& join, ValueId result) {
+  const Op* rowsWhereTheyLie(size_t index, const Join& join, ValueId result) {
     const Op& group = *function_.ops[index];
     const auto views = places_.viewsIn(*group.regions[0], group.operands, {body_, index});
-    const auto view = views.find(join.operands[1]);
+    const auto view = views.find(join.rows);
     if (view == views.end()) return nullptr;
-    Type type, base;
-    for (const Op* inner : group.regions[0]->ops)
-      for (const ValueDef& r : inner->results)
-        if (r.id == join.operands[1]) type = r.type;
+    const Type type = typeIn(*group.regions[0], join.rows);
+    Type base;
     for (size_t k = 0; k < group.operands.size(); ++k)
       if (group.operands[k] == view->second.base) base = group.regions[0]->parameters[k].type;
     if (!sizesAreThere(type, view->second.place, base)) return nullptr;
     Op strided;
     strided.def = &ops::stridedOp;
-    strided.place = join.place;
+    strided.place = join.op->place;
     strided.operands = {view->second.base};
     strided.results = {{result, type}};
     strided.attributes = {{"offset", Shape{view->second.place.offset}},
@@ -176,27 +241,34 @@ class Append {
     return ir_.own(std::move(strided));
   }
 
-  // The group without its last operation; its result is what that one put behind the input.
-  const Op* withoutJoin(const Op& op, const Op& join, ValueId result) {
+  static Type typeIn(const Function& body, ValueId value) {
+    for (const Op* inner : body.ops)
+      for (const ValueDef& r : inner->results)
+        if (r.id == value) return r.type;
+    return {};
+  }
+
+  // The group without the join; its result is what that one put behind the input.
+  const Op* withoutJoin(const Op& op, const Join& join, ValueId result) {
     const Function& old = *op.regions[0];
     Function body = old;
     body.name = ir_.uniqueFunctionName("rows");
     body.ops.clear();
     for (const Op* inner : old.ops)
-      if (inner != &join) body.ops.push_back(inner);
+      if (!join.isPart(inner)) body.ops.push_back(inner);
     Op group = op;
     group.operands.clear();
     body.parameters.clear();
-    Type type;
-    for (const Op* inner : body.ops)
-      for (const ValueDef& r : inner->results)
-        if (r.id == join.operands[1]) type = r.type;
     for (size_t i = 0; i < old.parameters.size(); ++i) {
-      if (old.parameters[i].id == join.operands[0]) continue;
+      const ValueId parameter = old.parameters[i].id;
+      if (std::none_of(body.ops.begin(), body.ops.end(),
+                       [&](const Op* inner) { return reads(*inner, parameter); }))
+        continue;
       body.parameters.push_back(old.parameters[i]);
       group.operands.push_back(op.operands[i]);
     }
-    body.results = {join.operands[1]};
+    const Type type = typeIn(old, join.rows);
+    body.results = {join.rows};
     body.resultTypes = {type};
     group.results = {{result, type}};
     group.regions = {ir_.own(std::move(body))};

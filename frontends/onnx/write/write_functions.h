@@ -23,6 +23,7 @@ DYN_ONNX_WRITING(writePackedAttention);
 // write_shapes.cpp
 DYN_ONNX_WRITING(writeReshape);
 DYN_ONNX_WRITING(writeSplit);
+DYN_ONNX_WRITING(writeAppend);
 DYN_ONNX_WRITING(writeStrided);
 DYN_ONNX_WRITING(writeTopK);
 DYN_ONNX_WRITING(writeResize);

@@ -50,6 +50,11 @@ void writeReshape(NodeWriter& w) {
   w.finish("Reshape", {x, w.operand(1)}, std::move(attributes));
 }
 
+void writeAppend(NodeWriter& w) {
+  if (w.has(2)) return w.unsupported("ONNX has no rows at places of each batch beyond the end of a tensor");
+  w.finish("Concat", {w.operand(0), w.operand(1)}, w.ownAttributes());
+}
+
 void writeSplit(NodeWriter& w) {
   AttributeMessages attributes = w.ownAttributes("-parts");
   const auto results = static_cast<int64_t>(w.op().results.size());

@@ -20,7 +20,7 @@ constexpr WriteRow kWriteRows[] = {
     {.op = "add", .onnx = "Add"},
     {.op = "affine_grid", .onnx = "AffineGrid", .integers = "1"},
     {.op = "alloc", .saying = Saying::walker},
-    {.op = "append", .onnx = "Concat"},
+    {.op = "append", .saying = Saying::steps, .write = writeAppend},
     {.op = "arena", .saying = Saying::walker},
     {.op = "argmax", .onnx = "ArgMax"},
     {.op = "argmin", .onnx = "ArgMin"},

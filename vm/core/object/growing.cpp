@@ -62,6 +62,14 @@ Tensor* newGrowing(MemoryPool* pool, DataType dtype, std::span<const int64_t> sh
   return inStorage(pool, dtype, shape, count, storage.get(), why);
 }
 
+Tensor* newGrowingWithRoom(MemoryPool* pool, DataType dtype, std::span<const int64_t> shape, size_t axis,
+                           dyn_status& why) {
+  int64_t room = 0;
+  if (!checkedMul(shape[axis], 2, room)) room = shape[axis];
+  Tensor* made = newGrowing(pool, dtype, shape, axis, room, why);
+  return made ? made : newGrowing(pool, dtype, shape, axis, shape[axis], why);
+}
+
 bool growsAlong(const Tensor* tensor, size_t axis) {
   const Storage* storage = tensor->storage;
   if (!storage || storage->room == 0 || storage->grownAxis != axis) return false;
@@ -99,10 +107,7 @@ Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size
     made = Ref<Tensor>(inStorage(pool, past->dtype, shape, count, past->storage, why));
     if (!made) return failure(why, "no room for a tensor");
   } else {
-    int64_t room = 0;
-    if (!checkedMul(total, 2, room)) room = total;
-    made = Ref<Tensor>(newGrowing(pool, past->dtype, shape, axis, room, why));
-    if (!made) made = Ref<Tensor>(newGrowing(pool, past->dtype, shape, axis, total, why));
+    made = Ref<Tensor>(newGrowingWithRoom(pool, past->dtype, shape, axis, why));
     if (!made) return failure(why, "no room for " + std::to_string(total) + " rows");
     if (!dryRun && count > 0) writeRows(past, made.get(), axis, 0);
   }

@@ -21,6 +21,10 @@ namespace dyn::vm {
 Tensor* newGrowing(MemoryPool* pool, DataType dtype, std::span<const int64_t> shape, size_t axis,
                    int64_t room, dyn_status& why);
 
+// The same with room for twice the rows that it has, or where memory is short, for these.
+Tensor* newGrowingWithRoom(MemoryPool* pool, DataType dtype, std::span<const int64_t> shape, size_t axis,
+                           dyn_status& why);
+
 // Is it all rows along `axis`, from the first on, of a storage with room?
 bool growsAlong(const Tensor* tensor, size_t axis);
 

@@ -1,9 +1,8 @@
-// list_concat, list_stack, split_to_list, concat, split, append: tensors joined from lists and cut into them;
+// list_concat, list_stack, split_to_list, concat, split: tensors joined from lists and cut into them;
 // copy: a tensor of its own.
 #include <cstring>
 #include <vector>
 
-#include "vm/core/object/growing.h"
 #include "vm/core/object/strided.h"
 #include "vm/isa/isa.h"
 #include "vm/kernels/builtins.h"
@@ -181,26 +180,6 @@ Status split(FlatCall& call) {
   if (offset != view.size && !call.cancelled())
     return failure(DYN_CHECK_FAILED, "the parts add up to " + std::to_string(offset) + ", the axis has " +
                                          std::to_string(view.size));
-  return okStatus();
-}
-
-Status append(BuiltinCall& call) {
-  using Call = calls::Append;
-  const Tensor *past = call.argument(Call::past), *rows = call.argument(Call::rows);
-  int64_t axis = call.numbersOf<Call>().axis;
-  bool fits = past && rows && past->dtype == rows->dtype && past->rank == rows->rank &&
-              past->dtype != DataType::string && normalizeAxis(axis, past->rank);
-  for (int64_t i = 0; fits && i < past->rank; ++i) fits = i == axis || past->shape()[i] == rows->shape()[i];
-  if (!fits)
-    return failure(DYN_BAD_INPUT,
-                   "shapes do not fit: " + describe(past) + " and " + describe(rows) + " behind it");
-  if (!growsAlong(past, static_cast<size_t>(axis))) return join(call, call.arguments, axis, false);
-  Tensor* result = nullptr;
-  if (Status status = appendRows(call.pool, past, rows, static_cast<size_t>(axis), call.dryRun, result);
-      !status.ok())
-    return status;
-  release(call.results[0]);
-  call.results[0] = result;
   return okStatus();
 }
 

@@ -225,25 +225,13 @@ void mapMultiHeadAttention(MapContext& c) {
 
 namespace {
 
-// Keys or values of a buffer that may be longer than what is in it: rows from `begins` [b] on are those of
-// `fresh` [b, kh, s, d].
+// Keys or values of a buffer that may be longer than what is in it, `total` rows: those from `begins` [b] on
+// are `fresh` [b, kh, s, d].
 ValueId appended(MapContext& c, ValueId past, ValueId fresh, ValueId begins, ValueId total) {
-  const ValueId place = c.emit("sub", {counting(c, total), unsqueezed(c, begins, {1})});  // [b, total]
-  const ValueId steps = dimAt(c, fresh, 2), zero = c.integerValue(0);
-  const ValueId isFresh =
-      c.emit("logical_and", {c.emit("less_equal", {zero, place}), c.emit("less", {place, steps})});
-  const ValueId last = c.emit("sub", {steps, c.integerValue(1)});
-  const ValueId row = c.emit("max", {c.emit("min", {place, last}), zero});
-  // Whole rows [kh, d] by [b, total, 1]: the index is small, and what it picks lies side by side.
-  const ValueId rows = transposed(c, fresh, {0, 2, 1, 3});
-  const ValueId picked = c.emit("gather_nd", {rows, unsqueezed(c, row, {2})}, {{"batch_dims", int64_t{1}}});
-  const ValueId here = transposed(c, picked, {0, 2, 1, 3});
-  ValueId before = c.number(0, fresh);
-  if (past != kNoValue) {
-    const ValueId pads = joinedShape(c, {c.integersValue({0}), c.emit("sub", {total, dimAt(c, past, 2)})});
-    before = c.emit("pad", {past, pads, kNoValue, c.integersValue({2})});
-  }
-  return c.emit("where", {unsqueezed(c, isFresh, {1, 3}), here, before});
+  const ValueId before = past == kNoValue ? fresh : past, zero = c.integersValue({0});
+  const ValueId pads = joinedShape(c, {zero, c.emit("sub", {total, dimAt(c, before, 2)})});
+  const ValueId room = c.emit("pad", {before, pads, kNoValue, c.integersValue({2})});
+  return c.emit("tensor_scatter", {room, fresh, begins}, {{"axis", int64_t{2}}});
 }
 
 // Softmax over the scores and one more of each head that takes part in the sum only: `sink` [heads], or 0.
