@@ -94,7 +94,7 @@ class Generate(unittest.TestCase):
         return [sequence["ids"] for sequence in self.run_generate(model, *options)["sequences"]]
 
     def test_greedy_tokens_are_those_of_onnxruntime(self):
-        caches = {"prefix": "none", "bare": "none", "merged": "copied", "grouped": "copied"}
+        caches = {"prefix": "none", "bare": "none"}
         for name, model in self.models.items():
             prompt = [5, 17, 300, 2, 41]
             found = self.run_generate(name, *prompt_options([prompt]), "--max-new", 24)

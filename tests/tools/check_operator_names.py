@@ -52,7 +52,7 @@ REWRITES = {
     "compiler/passes/padding/positions.cpp": "conv",
     "compiler/passes/analysis/op_work.cpp": "recurrence",
     "compiler/passes/layout/fold_transposes.cpp": "matmul matmul_permuted transpose",
-    "compiler/passes/memory/append.cpp": "append concat matmul matmul_permuted",
+    "compiler/passes/memory/append.cpp": "append concat matmul matmul_permuted pad tensor_scatter",
     "compiler/passes/fusion/attention.cpp": "matmul matmul_permuted softmax",
     "compiler/passes/simplify/einsum_to_matmul.cpp": "einsum expand matmul transpose",
     "compiler/passes/layout/views.cpp": "reshape slice split",

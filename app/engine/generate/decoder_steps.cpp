@@ -270,10 +270,8 @@ Result<ScoreRows> DecoderSteps::runOnce(DecoderBatch& batch, const TokenRows& to
   DYN_CHECK(setInputs(batch, tokens));
   dyn_status status = DYN_OK;
   DYN_CHECK(interruption.guard(context_.get(), [&] { status = dyn_context_run(context_.get()); }));
-  if (status == DYN_UNSUPPORTED && growingCount() > 0 && !hasRun_) {
-    grows_.assign(grows_.size(), false);  // the program needs dense caches
-    DYN_TRY(DecoderBatch dense, start(batch.lengths.size()));
-    batch.caches = std::move(dense.caches);
+  if (status == DYN_UNSUPPORTED && growingCount() > 0 && !knowsGrowing_) {
+    DYN_CHECK(makeDense(batch));  // the program needs dense caches
     return runOnce(batch, tokens, interruption);
   }
   if (status != DYN_OK) return vmError(status);
@@ -289,7 +287,25 @@ Result<ScoreRows> DecoderSteps::runOnce(DecoderBatch& batch, const TokenRows& to
   return takeResults(batch, isFirst);
 }
 
+Status DecoderSteps::makeDense(DecoderBatch& batch) {
+  for (size_t i = 0; i < batch.caches.size(); ++i) {
+    if (!grows_[i]) continue;
+    DYN_TRY(const HostTensor tensor, cacheTensor(i, batch.caches[i].get()));
+    grows_[i] = false;
+    DYN_TRY(batch.caches[i], cacheValue(i, tensor));
+  }
+  return {};
+}
+
+Result<HostTensor> DecoderSteps::cacheTensor(size_t index, const dyn_value* value) const {
+  DYN_TRY(const Value read,
+          fromVm(value, program_.signature->inputs[ports_.caches[index].input].type, program_.types));
+  return read.tensor();
+}
+
 Result<ScoreRows> DecoderSteps::takeResults(DecoderBatch& batch, bool isFirst) {
+  // A graph of its own for the first step makes the caches and appends to none.
+  const bool isBegun = isFirst && ports_.cacheSwitch.has_value();
   for (size_t i = 0; i < batch.caches.size(); ++i) {
     const CachePort& cache = ports_.caches[i];
     if (cache.kind == CacheKind::cross && !isFirst) continue;
@@ -298,9 +314,15 @@ Result<ScoreRows> DecoderSteps::takeResults(DecoderBatch& batch, bool isFirst) {
         dyn_context_take_output(context_.get(), static_cast<int32_t>(cache.output), &present);
     if (status != DYN_OK) return vmError(status);
     batch.caches[i].reset(present);
-    if (!hasRun_ && dyn_value_room(present) == 0) grows_[i] = false;  // it is a copy
+    if (!grows_[i] || dyn_value_room(present) > 0) continue;
+    if (isBegun) {
+      DYN_TRY(const HostTensor begun, cacheTensor(i, present));
+      DYN_TRY(batch.caches[i], cacheValue(i, begun));
+    } else if (!knowsGrowing_) {
+      grows_[i] = false;  // it is a copy
+    }
   }
-  hasRun_ = true;
+  knowsGrowing_ = knowsGrowing_ || !isBegun;
   dyn_value* raw = nullptr;
   const dyn_status status = dyn_context_get_output(context_.get(), static_cast<int32_t>(ports_.logits), &raw);
   if (status != DYN_OK) return vmError(status);

@@ -70,12 +70,15 @@ class DecoderSteps {
   // May rows of these lengths share steps, as far as it is known?
   bool mayShare(int64_t one, int64_t other) const;
 
-  // How many caches grow in place; the others are copied in each step. Known after the first step.
+  // How many caches grow in place; the others are copied in each step. Known after the first step, where
+  // that has a graph of its own after the second.
   int64_t growingCount() const;
 
  private:
   DecoderSteps(const DecoderProgram& program, const DecoderPorts& ports, DecoderOptions options);
   Result<VmValue> cacheValue(size_t cache, const HostTensor& value);
+  Result<HostTensor> cacheTensor(size_t cache, const dyn_value* value) const;
+  Status makeDense(DecoderBatch& batch);
   Result<DecoderBatch> rowsInto(const std::vector<BatchRow>& rows, int64_t span, double (*filler)(int64_t));
   bool hasStatesAlone() const;
   CacheAxes axesOf(const CachePort& cache) const;
@@ -90,9 +93,9 @@ class DecoderSteps {
   DecoderOptions options_;
   VmContext context_;
   PaddingSide side_ = PaddingSide::front;
-  bool pads_ = false;        // findPadding found a side
-  std::vector<bool> grows_;  // each cache in place
-  bool hasRun_ = false;
+  bool pads_ = false;          // findPadding found a side
+  std::vector<bool> grows_;    // each cache in place
+  bool knowsGrowing_ = false;  // a step that continues caches has shown which
 };
 
 }  // namespace dyn

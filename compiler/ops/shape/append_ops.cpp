@@ -104,7 +104,8 @@ const OpDef appendOp{
     .builtin = calling<calls::Append, fillAppend>,
     .operandRules = kAppendRules,
     .doc =
-        "past [b, .., p, ..], rows [b, .., s, ..], places [b] i64 | none -> [b, .., p + s, ..], as concat. With "
+        "past [b, .., p, ..], rows [b, .., s, ..], places [b] i64 | none -> [b, .., p + s, ..], as concat. "
+        "With "
         "places the axis has `size` elements: those of the past, then zeros, and on them row k of batch b at "
         "places[b] + k. In place where all places are p and size is p + s.",
     .example =

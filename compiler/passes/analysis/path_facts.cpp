@@ -13,20 +13,30 @@ namespace {
 
 bool isOfCheck(const Fact& fact) { return fact.reason.text.rfind(kCheckReason, 0) == 0; }
 
+bool hasChecks(const Function& function) {
+  return std::any_of(function.ops.begin(), function.ops.end(),
+                     [](const Op* op) { return op->def == &ops::checkOp; });
+}
+
 }  // namespace
 
 PathFacts::PathFacts(const Module& module) : all_(module.context->facts()), start_(module.context->dims()) {
-  anyChecks_ = std::any_of(all_.facts().begin(), all_.facts().end(), isOfCheck);
+  const std::vector<FunctionVisit> visits = functionsOf(module);
+  anyChecks_ = std::any_of(all_.facts().begin(), all_.facts().end(), isOfCheck) ||
+               std::any_of(visits.begin(), visits.end(), [](const FunctionVisit& visit) {
+                 return visit.outer && hasChecks(*visit.function);
+               });
   if (!anyChecks_) return;
   for (const Fact& fact : all_.facts())
     if (!isOfCheck(fact)) (void)addFact(&start_, fact);
   here_.emplace(start_);
   std::unordered_map<const Op*, size_t> placeOf;  // of operations with bodies
-  for (const FunctionVisit& visit : functionsOf(module)) {
+  for (const FunctionVisit& visit : visits) {
     Body body;
     if (visit.outer) {
       body.outer = bodyByName_.at(visit.outer->name);
       body.owner = placeOf.at(visit.owner);
+      body.knowsMore = hasChecks(*visit.function) || bodies_[body.outer].knowsMore;
     }
     for (size_t i = 0; i < visit.function->ops.size(); ++i) {
       const Op* op = visit.function->ops[i];
@@ -85,8 +95,8 @@ bool PathFacts::ask(Relation relation, Dim a, Dim b, Place place) {
     known.anywhere = answerOf(all_, relation, a, b) == Answer::yes;
     known.fromStart = known.anywhere && (!anyChecks_ || answerOf(start_, relation, a, b) == Answer::yes);
   }
-  if (known.fromStart || !known.anywhere) return known.fromStart;
-  if (place.body == kNone) return false;
+  if (known.fromStart || place.body == kNone) return known.fromStart;
+  if (!known.anywhere && !bodies_[place.body].knowsMore) return false;
   // What holds at one place holds further down.
   auto& [noBefore, yesFrom] = known.ofBody.try_emplace(place.body, Span{}).first->second;
   if (place.index >= yesFrom) return true;

@@ -44,6 +44,8 @@ class PathFacts {
   static constexpr size_t kNone = SIZE_MAX;
   struct Body {
     size_t outer = kNone, owner = 0;  // the body around it, and which operation of that one has it
+    bool knowsMore =
+        false;  // it, or one around it, is a region with checks: IrContext::facts() has none of these
     std::vector<std::pair<size_t, const Op*>> checks;  // with their indices
   };
   // What has been learnt of a body: the checks before `learnt`, each with the solver's state before it.
@@ -66,7 +68,9 @@ class PathFacts {
   void moveTo(Place place);
   void learnUpTo(Level& level, size_t index);
 
-  const DimSolver& all_;  // also what only later checks say: what is unknown to it is unknown everywhere
+  // Also what only later checks say, but none of those in regions: else what is unknown to it is unknown
+  // everywhere.
+  const DimSolver& all_;
   bool anyChecks_ = false;
   DimSolver start_;
   std::optional<DimSolver> here_;  // where the last question was asked

@@ -12,9 +12,11 @@
 //   before  ... %room = pad(%past, (0, t - p), _, 2)  %y = tensor_scatter(%room, %new, %places) {axis = 2} }
 //   after   %present = append(%past, %new, %places) {axis = 2, size = dims(t)}
 // Only where the input has no other use, and its successor none but being a result and a factor of attention:
-// these know tensors with room. Cost: one sweep over @main.
+// these know tensors with room. In @main, and in the branches of an `if` there that take an input and return
+// what becomes an output, as decoders of one file for the first step and the others have it. Cost: one sweep.
 #include <algorithm>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -43,15 +45,59 @@ struct Join {
 
 bool isGroup(const Op& op, KernelKind kind) { return op.def == &ops::fusedOp && kernelKindOf(op) == kind; }
 
+// What of a function comes from the caller of the program, for it alone, and goes back to him.
+struct HandedOn {
+  std::unordered_set<ValueId> inputs, results;
+};
+
+// Of @main, and of the branches of an `if` there that pass them on. By names of functions.
+std::unordered_map<std::string, HandedOn> handedOnIn(const Module& module) {
+  std::unordered_map<std::string, HandedOn> all;
+  std::unordered_map<std::string, std::unordered_map<ValueId, size_t>> usesIn;  // results of it, too
+  for (const FunctionVisit& visit : functionsOf(module)) {
+    const Function& function = *visit.function;
+    HandedOn own;
+    if (function.name == "main") {
+      for (const Parameter& p : function.parameters) own.inputs.insert(p.id);
+      own.results.insert(function.results.begin(), function.results.end());
+    } else if (visit.outer && visit.owner->def == &ops::ifOp && all.count(visit.outer->name) != 0) {
+      const HandedOn& outer = all.at(visit.outer->name);
+      const auto& uses = usesIn.at(visit.outer->name);
+      for (size_t k = 0; k < function.parameters.size(); ++k) {
+        const ValueId given = visit.owner->operands[k + 1];
+        if (outer.inputs.count(given) != 0 && uses.at(given) == 1)
+          own.inputs.insert(function.parameters[k].id);
+      }
+      for (size_t k = 0; k < function.results.size(); ++k) {
+        const ValueId made = visit.owner->results[k].id;
+        if (outer.results.count(made) != 0 && uses.at(made) == 1) own.results.insert(function.results[k]);
+      }
+    } else {
+      continue;
+    }
+    auto& uses = usesIn[function.name];
+    for (const Op* op : function.ops)
+      for (ValueId v : op->operands)
+        if (v != kNoValue && op->def != &ops::variantOp) ++uses[v];
+    for (ValueId v : function.results) ++uses[v];
+    all.emplace(function.name, std::move(own));
+  }
+  return all;
+}
+
 class Append {
  public:
-  Append(const Function& function, IrContext& ir, PathFacts& facts)
-      : function_(function), ir_(ir), places_(ir, facts), body_(facts.bodyOf(function)) {
-    for (const Parameter& p : function.parameters) inputs_.insert(p.id);
+  Append(const Function& function, const HandedOn& handedOn, IrContext& ir, PathFacts& facts)
+      : function_(function),
+        handedOn_(handedOn),
+        ir_(ir),
+        facts_(facts),
+        places_(ir, facts),
+        body_(facts.bodyOf(function)) {
     for (const Op* op : function.ops)
       for (ValueId v : op->operands)
         if (v != kNoValue && op->def != &ops::variantOp) users_[v].push_back(op);
-    results_.insert(function.results.begin(), function.results.end());
+    returned_.insert(function.results.begin(), function.results.end());
   }
 
   const Function* run() {
@@ -59,7 +105,7 @@ class Append {
     for (size_t i = 0; i < function_.ops.size(); ++i) {
       const Op* op = function_.ops[i];
       places_.note(*op);
-      const std::optional<Join> join = joinIn(*op);
+      const std::optional<Join> join = joinIn(*op, {body_, i});
       if (!join || !isHandedOn(*op, *join)) {
         ops.push_back(op);
         continue;
@@ -77,17 +123,18 @@ class Append {
 
  private:
   // The join that makes the result of `op`: the operation itself, or the last of a group.
-  std::optional<Join> joinIn(const Op& op) {
-    if (op.def == &ops::concatOp) return joinOf(op, nullptr);
+  std::optional<Join> joinIn(const Op& op, PathFacts::Place here) {
+    if (op.def == &ops::concatOp) return joinOf(op, nullptr, here);
     if (!isGroup(op, KernelKind::loop) || op.results.size() != 1) return std::nullopt;
     const Function& body = *op.regions[0];
     for (const Op* inner : body.ops)
-      if (!inner->results.empty() && inner->results[0].id == body.results[0]) return joinOf(*inner, &op);
+      if (!inner->results.empty() && inner->results[0].id == body.results[0])
+        return joinOf(*inner, &op, here);
     return std::nullopt;
   }
 
   // `group`: it stands in the body of this one; null: in the function.
-  std::optional<Join> joinOf(const Op& op, const Op* group) {
+  std::optional<Join> joinOf(const Op& op, const Op* group, PathFacts::Place here) {
     if (op.def == &ops::concatOp && op.operands.size() == 2)
       return Join{&op, op.operands[0], op.operands[1], nullptr, kNoValue, op.attributes.integer("axis")};
     if (op.def != &ops::tensor_scatterOp || !group || op.operands.size() < 3 || op.operands[2] == kNoValue ||
@@ -99,13 +146,13 @@ class Append {
     int64_t axis = op.attributes.integer("axis", -2);
     if (axis < 0) axis += op.results[0].type.rank();
     for (const Op* pad : body.ops)
-      if (pad->results[0].id == op.operands[0] && padsBehind(*pad, axis))
+      if (pad->results[0].id == op.operands[0] && padsBehind(*pad, axis, here))
         return Join{&op, pad->operands[0], op.operands[1], pad, op.operands[2], axis};
     return std::nullopt;
   }
 
-  // Is it zeros behind the elements of this axis, and nothing else?
-  bool padsBehind(const Op& op, int64_t axis) const {
+  // Is it zeros behind the elements of this axis, and nothing else? A pad by less than nothing cuts.
+  bool padsBehind(const Op& op, int64_t axis, PathFacts::Place here) {
     if (op.def != &ops::padOp || op.attributes.string("mode", "constant") != "constant") return false;
     if (op.operands.size() > 2 && op.operands[2] != kNoValue) return false;
     const int64_t rank = op.results[0].type.rank();
@@ -125,8 +172,9 @@ class Append {
     }
     if (amounts->size() != 2 * axes.size()) return false;
     for (size_t k = 0; k < amounts->size(); ++k) {
+      const Dim amount = (*amounts)[k], zero = ir_.dims().constant(0);
       const bool isBehind = k >= axes.size() && axes[k - axes.size()] == axis;
-      if (!isBehind && (!(*amounts)[k] || !(*amounts)[k].isConstant(0))) return false;
+      if (!amount || (isBehind ? !facts_.lessEqual(zero, amount, here) : amount != zero)) return false;
     }
     return true;
   }
@@ -144,15 +192,14 @@ class Append {
     const Type type = join.result().type;
     const ValueId past = operandOf(op, join, join.past), present = op.results[0].id;
     if (!type.isTensor() || type.dtype() != Dtype::f32 || join.past == join.rows) return false;
-    if (past == kNoValue || inputs_.count(past) == 0 || results_.count(past) != 0) return false;
+    if (past == kNoValue || handedOn_.inputs.count(past) == 0 || returned_.count(past) != 0) return false;
     if (join.pad && operandOf(op, join, join.places) == kNoValue) return false;
-    if (users_.at(past).size() != 1 || results_.count(present) == 0) return false;
+    if (users_.at(past).size() != 1 || handedOn_.results.count(present) == 0) return false;
     // Inside its group nothing else reads it.
     if (&op != join.op)
       for (const Op* inner : op.regions[0]->ops)
-        if (!join.isPart(inner) &&
-            (reads(*inner, join.past) || reads(*inner, join.result().id) ||
-             (join.pad && reads(*inner, join.pad->results[0].id))))
+        if (!join.isPart(inner) && (reads(*inner, join.past) || reads(*inner, join.result().id) ||
+                                    (join.pad && reads(*inner, join.pad->results[0].id))))
           return false;
     auto users = users_.find(present);
     return users != users_.end() &&
@@ -167,7 +214,7 @@ class Append {
     if (!view.def->traits.view || !view.results[0].type.isTensor()) return false;
     const ValueId result = view.results[0].id;
     const auto users = users_.find(result);
-    return withoutOnes(view.results[0].type) == withoutOnes(type) && results_.count(result) == 0 &&
+    return withoutOnes(view.results[0].type) == withoutOnes(type) && returned_.count(result) == 0 &&
            users != users_.end() &&
            std::all_of(users->second.begin(), users->second.end(),
                        [&](const Op* user) { return isFactorOfAttention(*user, result); });
@@ -276,20 +323,24 @@ class Append {
   }
 
   const Function& function_;
+  const HandedOn& handedOn_;
   IrContext& ir_;
+  PathFacts& facts_;
   ViewPlaces places_;
   size_t body_;
   std::unordered_map<ValueId, std::vector<const Op*>> users_;
-  std::unordered_set<ValueId> inputs_, results_;
+  std::unordered_set<ValueId> returned_;
   int64_t count_ = 0;
 };
 
 Result<Module> runAppend(const Module& module, PassContext& context) {
   PathFacts facts(module);
+  const std::unordered_map<std::string, HandedOn> handedOn = handedOnIn(module);
   int64_t count = 0;
   auto sweep = [&](const Function& function) -> Result<const Function*> {
-    if (function.name != "main") return &function;
-    Append append(function, *module.context, facts);
+    const auto own = handedOn.find(function.name);
+    if (own == handedOn.end()) return &function;
+    Append append(function, own->second, *module.context, facts);
     const Function* result = append.run();
     count += append.count();
     return result;

@@ -47,8 +47,8 @@ Status read(const BuiltinCall& call, Appending& a) {
   if (!size) return okStatus();
   a.size = *size;
   a.places = call.argument(Call::places);
-  if (!a.places || (a.places->dtype != DataType::i64 && a.places->dtype != DataType::i32) ||
-      axis == 0 || a.places->rank != 1 || a.places->elementCount != past->shape()[0])
+  if (!a.places || (a.places->dtype != DataType::i64 && a.places->dtype != DataType::i32) || axis == 0 ||
+      a.places->rank != 1 || a.places->elementCount != past->shape()[0])
     return badArgument("append", Call::places, "one place for each batch", call.arguments[Call::places]);
   if (a.size < a.before() || a.size < rows->shape()[axis])
     return failure(DYN_CHECK_FAILED, "an axis of " + std::to_string(a.size) + " for " + describe(past) +
@@ -59,9 +59,9 @@ Status read(const BuiltinCall& call, Appending& a) {
 Status checkPlaces(const Appending& a) {
   for (int64_t batch = 0; a.places && batch < a.past->shape()[0]; ++batch)
     if (const int64_t place = a.placeOf(batch); place < 0 || place > a.size - a.rows->shape()[a.axis])
-      return failure(DYN_CHECK_FAILED,
-                     "place " + std::to_string(place) + " for " + std::to_string(a.rows->shape()[a.axis]) +
-                         " rows on an axis of " + std::to_string(a.size));
+      return failure(DYN_CHECK_FAILED, "place " + std::to_string(place) + " for " +
+                                           std::to_string(a.rows->shape()[a.axis]) + " rows on an axis of " +
+                                           std::to_string(a.size));
   return okStatus();
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "compiler/ir/walk.h"
 #include "compiler/reference/reference_interpreter.h"
 #include "tests/support/compiled.h"
 #include "tests/support/text_module.h"
@@ -77,7 +78,7 @@ inline void expectSame(const std::string& text, const std::vector<std::vector<Ho
   }
 }
 
-// How many operations of main satisfy `isMeant` after `pass`, when `text` is compiled.
+// How many operations, in bodies too, satisfy `isMeant` after `pass`, when `text` is compiled.
 template <typename IsMeant>
 int64_t opsAfter(const std::string& text, const char* pass, IsMeant isMeant,
                  const CompileOptions& options = {}) {
@@ -87,7 +88,8 @@ int64_t opsAfter(const std::string& text, const char* pass, IsMeant isMeant,
   Result<CompiledModel> compiled = compileModel(*parsed, options);
   EXPECT_TRUE(compiled.ok()) << compiled.error().toString();
   int64_t count = 0;
-  for (const Op* op : compiled->trace.find(pass)->after.main()->ops) count += isMeant(*op) ? 1 : 0;
+  forEachOp(compiled->trace.find(pass)->after,
+            [&](const Function&, const Op& op) { count += isMeant(op) ? 1 : 0; });
   return count;
 }
 

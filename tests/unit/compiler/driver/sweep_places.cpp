@@ -114,6 +114,13 @@ std::vector<SweepRow> placeRows() {
       {"concat", "", "%a f32[n, m], %b f32[n, k], %c f32[n, 1]", "concat(%a, %b, %c) {axis = -1}"},
       {"append", "f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool", "%a T[n, m], %b T[k, m]",
        "append(%a, %b) {axis = 0}"},
+      {"append",
+       "f16 bf16 f32 f64 i8 i16 i32 i64 u8 u16 u32 u64 bool",
+       "%a T[b, n, 3], %u T[b, k, 3], %p i64[b]",
+       "append(%a, %u, %p) {axis = 1, size = dims(n + k)}",
+       {""},
+       {{"p", "0", "5"}},
+       {{"n", {5, 7}}, {"k", {0, 1, 2}}}},
       {"split", kMovable, "%x T[n, 6]", "%a, %b, %c = split(%x) {axis = 1} return %a, %b, %c"},
       // As many as are copied one by one, and pieces of which the last are short or empty.
       {"concat", kMovable, "%a T[n, m], %b T[n, k]",

@@ -65,6 +65,36 @@ TEST(Attention, AnyShape) {
   expectSame(kMasked, sets);
 }
 
+// A mask whose length has a name of its own: the check of the second product says that it is as long as the
+// keys. What a branch has checked is known behind the check, in that branch alone.
+TEST(Attention, BehindAChangeOfBranches) {
+  const std::string parameters =
+      "%q: Tensor[(b, 2, m, 4), f32], %k: Tensor[(b, 2, n, 4), f32], %mask: Tensor[(b, 1, m, l), f32]";
+  const auto steps = [](const char* transposed) {
+    return std::string(
+               "%kt = transpose(%k) {perm = [0, 1, 3, 2]} %s = matmul(%q, %kt) %a = add(%s, %mask) "
+               "%p = softmax(%a) {axis = -1} ") +
+           transposed + " return %z";
+  };
+  const std::string checked = steps("%z = matmul(%p, %k)");
+  const std::string unchecked = steps("%z = identity(%p)");
+  const auto model = [&](const std::string& then, const std::string& otherwise) {
+    return "fn @main(%c: Tensor[(), bool], " + parameters + ") { %y = if(%c, %q, %k, %mask) then (" +
+           parameters + ") {" + then + "} else (" + parameters + ") {" + otherwise + "} return %y }";
+  };
+  EXPECT_EQ(attentionsIn("fn @main(" + parameters + ") {" + checked + "}"), 1);
+  EXPECT_EQ(attentionsIn(model(checked, checked)), 2);
+  EXPECT_EQ(attentionsIn(model(checked, unchecked)), 1);
+  std::vector<std::vector<HostTensor>> sets;
+  for (const bool first : {true, false})
+    for (const auto& [b, m, n] :
+         std::vector<std::array<int64_t, 3>>{{1, 1, 7}, {2, 5, 5}, {3, 2, 0}, {2, 13, 31}})
+      sets.push_back({HostTensor::scalarInt(Dtype::boolean, first), randomTensor(Dtype::f32, {b, 2, m, 4}, 1),
+                      randomTensor(Dtype::f32, {b, 2, n, 4}, 2), randomTensor(Dtype::f32, {b, 1, m, n}, 3)});
+  expectSame(model(checked, checked), sets);
+  expectSame(model(checked, unchecked), sets);
+}
+
 // In halves, rounded after each operation, the rows of scores are f32 in memory.
 TEST(Attention, OfHalves) {
   for (const auto& [name, dtype, tolerance] :

@@ -75,6 +75,90 @@ TEST(Append, DenseAnyShape) {
                       appendInputs(2, 0, 4), appendInputs(0, 2, 3), appendInputs(1, 13, 113)});
 }
 
+// Each batch has its rows at a place of its own, as GroupQueryAttention says it.
+const std::string kAtPlaces =
+    "fn @main(%q: Tensor[(b, m, 2, 4), f32], %x: Tensor[(b, m, 2, 4), f32], %past_k: Tensor[(b, 2, p, 4), "
+    "f32], %past_v: Tensor[(b, 2, p, 4), f32], %places: Tensor[(b), i64], %all: Tensor[(t), i64]) {\n"
+    R"(
+  %two = constant() {value = i64[1] [2]}
+  %zero = constant() {value = i64[1] [0]}
+  %t = shape(%all)
+  %p = shape(%past_k) {start = 2, end = 3}
+  %most = max(%t, %p)
+  %more = sub(%most, %p)
+  %pads = concat(%zero, %more) {axis = 0}
+  %roomK = pad(%past_k, %pads, _, %two)
+  %roomV = pad(%past_v, %pads, _, %two)
+  %order = transpose(%x) {perm = [0, 2, 1, 3]}
+  %k = tensor_scatter(%roomK, %order, %places) {axis = 2}
+  %doubled = add(%x, %x)
+  %twice = transpose(%doubled) {perm = [0, 2, 1, 3]}
+  %v = tensor_scatter(%roomV, %twice, %places) {axis = 2}
+  %qt = transpose(%q) {perm = [0, 2, 1, 3]}
+  %kt = transpose(%k) {perm = [0, 1, 3, 2]}
+  %scores = matmul(%qt, %kt)
+  %s = softmax(%scores) {axis = -1}
+  %z = matmul(%s, %v)
+  return %z, %k, %v })";
+
+std::vector<HostTensor> placesInputs(const std::vector<int64_t>& places, int64_t rows, int64_t past,
+                                     int64_t size) {
+  const auto batch = static_cast<int64_t>(places.size());
+  std::vector<HostTensor> inputs = appendInputs(batch, rows, past);
+  inputs.push_back(HostTensor::vectorInt(Dtype::i64, places));
+  inputs.push_back(HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>(static_cast<size_t>(size))));
+  return inputs;
+}
+
+TEST(AppendAtPlaces, AnyPlaces) {
+  EXPECT_EQ(appendsIn(kAtPlaces), 2);
+  expectSame(kAtPlaces,
+             {placesInputs({7}, 1, 7, 8), placesInputs({5, 5}, 3, 5, 8), placesInputs({2, 5}, 3, 5, 8),
+              placesInputs({0, 4, 1}, 2, 4, 11), placesInputs({0, 0}, 13, 0, 13), placesInputs({3}, 0, 5, 5),
+              placesInputs({}, 2, 3, 5), placesInputs({0}, 1, 7, 7)});
+}
+
+TEST(AppendAtPlaces, OnlyWhatIsPaddedBehind) {
+  const auto with = [](const char* from, const char* to) {
+    const size_t at = kAtPlaces.find(from);
+    EXPECT_NE(at, std::string::npos);
+    return std::string(kAtPlaces).replace(at, strlen(from), to);
+  };
+  EXPECT_EQ(appendsIn(with("concat(%zero, %more)", "concat(%more, %zero)")), 0) << "in front";
+  EXPECT_EQ(appendsIn(with("pad(%past_k, %pads, _, %two)", "pad(%past_k, %pads, _, %two) {mode = \"edge\"}")),
+            1);
+  EXPECT_EQ(appendsIn(with("sub(%most, %p)", "sub(%t, %p)")), 0) << "that may cut";
+  EXPECT_EQ(appendsIn(with("%places) {axis = 2}", "%places) {axis = 2, mode = \"circular\"}")), 1);
+  EXPECT_EQ(appendsIn(with("return %z, %k, %v", "return %z, %v")), 1);
+  EXPECT_EQ(appendsIn(with("return %z, %k, %v", "%r = relu(%roomK) return %z, %k, %v, %r")), 1);
+}
+
+// A decoder whose first step has a graph of its own: the branch that continues the caches appends to them.
+const std::string kSwitch =
+    "fn @main(%c: Tensor[(), bool], %q: Tensor[(b, m, 2, 4), f32], %x: Tensor[(b, m, 2, 4), f32], %past_k: "
+    "Tensor[(b, 2, p, 4), f32], %past_v: Tensor[(b, 2, p, 4), f32]) {\n"
+    "  %z, %k, %v = if(%c, %q, %x, %past_k, %past_v) then (%q: Tensor[(b, m, 2, 4), f32], %x: Tensor[(b, m, "
+    "2, 4), f32], %past_k: "
+    "Tensor[(b, 2, p, 4), f32], %past_v: Tensor[(b, 2, p, 4), f32]) {\n" +
+    std::string(kStep) +
+    "  return %z, %k, %v } else (%q: Tensor[(b, m, 2, 4), f32], %x: Tensor[(b, m, 2, 4), f32], %past_k: "
+    "Tensor[(b, 2, p, 4), f32], %past_v: Tensor[(b, 2, p, 4), f32]) {\n"
+    "  %f = transpose(%x) {perm = [0, 2, 1, 3]}  %g = add(%f, %f)  return %f, %g, %f }\n";
+
+TEST(AppendInBranches, OnlyWhatIsPassedOn) {
+  EXPECT_EQ(appendsIn(kSwitch + "return %z, %k, %v }"), 2);
+  EXPECT_EQ(appendsIn(kSwitch + "return %z, %k }"), 1);
+  EXPECT_EQ(appendsIn(kSwitch + "%r = relu(%k) return %z, %k, %v, %r }"), 1) << "read as it lies";
+  EXPECT_EQ(appendsIn(kSwitch + "%r = relu(%past_v) return %z, %k, %v, %r }"), 1) << "the past is read, too";
+  std::vector<std::vector<HostTensor>> runs;
+  for (const bool later : {true, false})
+    for (const auto& [batch, rows, past] : {std::tuple{1, 1, 7}, {2, 3, 5}, {3, 1, 0}, {0, 2, 3}}) {
+      runs.push_back({HostTensor::scalarInt(Dtype::boolean, later)});
+      for (HostTensor& input : appendInputs(batch, rows, past)) runs.back().push_back(std::move(input));
+    }
+  expectSame(kSwitch + "return %z, %k, %v }", runs);
+}
+
 // The cache of a compiled kCache, and what stays of it from step to step.
 class GrowingCache : public testing::Test {
  protected:
