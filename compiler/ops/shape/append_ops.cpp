@@ -61,11 +61,14 @@ Status evaluateAppend(EvalContext& c) {
   const ElementCopier ofPast(result, past), ofRows(result, rows);
   OffsetWalk walk(past.shape(), {strides});
   for (int64_t k = 0; k < past.elementCount(); ++k, walk.next()) ofPast.copy(walk.offset(0), k);
+  const auto placeOf = [&](int64_t batch) { return c.hasOperand(2) ? c.operand(2).intAt(batch) : before; };
+  for (int64_t batch = 0; c.hasOperand(2) && batch < shape[0]; ++batch)
+    if (placeOf(batch) < 0 || placeOf(batch) > size - count)
+      return c.error(DiagnosticId::runtimeError,
+                     "place " + std::to_string(placeOf(batch)) + " is out of range");
   OffsetWalk from(rows.shape(), {strides});
   for (int64_t k = 0; k < rows.elementCount(); ++k, from.next()) {
-    const int64_t place = c.hasOperand(2) ? c.operand(2).intAt(from.index()[0]) : before;
-    if (place < 0 || place + count > size)
-      return c.error(DiagnosticId::runtimeError, "place " + std::to_string(place) + " is out of range");
+    const int64_t place = placeOf(from.index()[0]);
     ofRows.copy(from.offset(0) + place * strides[along], k);
   }
   c.setResult(0, std::move(result));

@@ -59,7 +59,7 @@ Status read(const BuiltinCall& call, Appending& a) {
 Status checkPlaces(const Appending& a) {
   for (int64_t batch = 0; a.places && batch < a.past->shape()[0]; ++batch)
     if (const int64_t place = a.placeOf(batch); place < 0 || place > a.size - a.rows->shape()[a.axis])
-      return failure(DYN_CHECK_FAILED, "place " + std::to_string(place) + " for " +
+      return failure(DYN_OUT_OF_RANGE, "place " + std::to_string(place) + " for " +
                                            std::to_string(a.rows->shape()[a.axis]) + " rows on an axis of " +
                                            std::to_string(a.size));
   return okStatus();

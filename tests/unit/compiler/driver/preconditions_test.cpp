@@ -184,6 +184,7 @@ const std::vector<ForbiddenAttribute>& forbiddenByRules() {
       {"match", "constructors", std::vector<std::string>{"nothing"}},
       {"call", "callee", std::string("nothing")},
       {"closure", "callee", std::string("nothing")},
+      {"append", "size", Shape{}},
       {"conv", "pads", Integers{1}},
       {"conv", "padding", Shape{}},
       {"conv", "kernel_shape", Integers{9, 9}},
