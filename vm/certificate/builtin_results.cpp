@@ -79,7 +79,8 @@ Shapes ofTensors(const BuiltinCall& call) {
   }
   if (name == "nonzero") return {integers({Polynomial(static_cast<int64_t>(rank)), call.anySize()})};
   if (name == "nms") return {integers({call.anySize(), Polynomial(3)})};
-  if (name == "levels") return {integers(x.dims), integers({call.anySize()})};
+  if (name == "levels" && call.arguments.size() > 1)  // of the nodes that write, argument 1
+    return {integers(call.arguments[1]->dims), integers({call.anySize()})};
   if (name == "range") return {ResultShape{x.dtype, {call.anySize()}}};
   if (name == "list_concat") return {withAxis(place(scalar, rank), call.anySize())};
   if (name == "list_stack") {

@@ -45,6 +45,7 @@ class Walk : WalkValues {
       result_.refusal = decode(program_, program_.functions[i], code_[i]);
     if (!result_.refusal.empty()) return std::move(result_);
     findRepeated();
+    nameLoops();
     if (program_.initFunction >= 0) walkApart(program_.initFunction, {});
     if (program_.mainFunction >= 0) {
       std::vector<ObjectRef> arguments;
@@ -142,11 +143,14 @@ class Walk : WalkValues {
         if (object)
           for (const RegionRef& region : object->regions) isLive[region->storage] = true;
     Value total = Polynomial();
-    for (size_t i = 0; i < isLive.size() && total; ++i)
-      if (isLive[i] && !storages_[i].size)
-        return leaveOpen(Obligation::peak, storages_[i].why);
-      else if (isLive[i])
-        total = sum(total, storages_[i].size);
+    std::set<size_t> grown;
+    for (size_t i = 0; i < isLive.size() && total; ++i) {
+      const std::optional<size_t> growth = storages_[i].growth;
+      if (!isLive[i] || (growth && !grown.insert(*growth).second)) continue;
+      const Value size = sizeOf(static_cast<uint32_t>(i));
+      if (!size) return leaveOpen(Obligation::peak, storages_[i].why);
+      total = sum(total, size);
+    }
     total = total ? resolved(*total, state_.scope) : total;
     if (!total) return leaveOpen(Obligation::peak, "a size is out of range");
     judge_.live(atoms_, *total);
@@ -322,6 +326,19 @@ class Walk : WalkValues {
     }
   }
 
+  // For each loop the most jumps back to its head after it was entered: one number for all of a run, so that a
+  // loop around it sees the same in each iteration.
+  void nameLoops() {
+    for (size_t i = 0; i < code_.size(); ++i)
+      for (const CodeRow& row : code_[i])
+        if (const std::optional<int32_t> label = labelOf(row);
+            label && *label <= static_cast<int32_t>(row.position)) {
+          const std::string place = "@" + program_.functions[i].name + ":" + std::to_string(*label);
+          if (iterations_.count(place) == 0)
+            iterations_.emplace(place, atoms_.symbol("iterations" + place, true));
+        }
+  }
+
   void walkApart(int32_t function, const std::vector<ObjectRef>& arguments) {
     if (isDone()) return;
     State empty;
@@ -452,13 +469,14 @@ class Walk : WalkValues {
     if (!course.loops.empty() && course.loops.back().end <= place.second)
       result_.refusal = "unsupported: loops that overlap at " + place_;
     course.loops.push_back(
-        {row, place.first, place.second, false, newHead(), state_, course.pending, course.left});
+        {row, place.first, place.second, false, newHead(iterations_.at(place_)), state_, course.pending, course.left});
     ++dry_;
   }
 
   // The row from whose successor the walk goes on: behind the loop, or its head.
   size_t leave(Course& course, size_t row) {
     Loop& loop = course.loops.back();
+    measureGrowth(loop.head);
     if (!loop.head.isChanged) {
       if (!loop.isFinal) --dry_;
       if (loop.isFinal || dry_ > 0) {
@@ -597,6 +615,7 @@ class Walk : WalkValues {
   std::set<uint32_t> numbers_;                              // storages of tensors whose numbers are known
   std::map<std::pair<uint64_t, size_t>, Polynomial> dims_;  // of objects that are not known
   std::map<std::string, Polynomial> names_;                 // dims of the contract
+  std::map<std::string, Polynomial> iterations_;            // of loops, by place
   std::set<std::pair<Obligation, std::string>> openPlaces_;
   std::map<int32_t, RepeatedCall> repeated_;  // that run
   uint64_t steps_ = 0;

@@ -17,12 +17,6 @@ Value commonFormula(const Polynomial& a, const Scope& left, const Polynomial& b,
   return std::nullopt;
 }
 
-bool isInside(const Polynomial& p, const Head& head) {
-  for (const auto& [monomial, coefficient] : p.terms)
-    if (!monomial.empty() && monomial.back() >= head.firstAtom) return true;
-  return false;
-}
-
 bool holds(const Regions& regions, const RegionRef& region) {
   return std::find(regions.begin(), regions.end(), region) != regions.end();
 }
@@ -51,7 +45,7 @@ RegionRef WalkValues::storage(const Value& sizeBytes, const std::string& why) {
   Region whole;
   whole.storage = static_cast<uint32_t>(storages_.size());
   whole.isAnywhere = true;
-  storages_.push_back({sizeBytes, why, std::make_shared<const Region>(whole)});
+  storages_.push_back({sizeBytes, why, std::make_shared<const Region>(whole), std::nullopt});
   return storages_.back().whole;
 }
 
@@ -84,12 +78,51 @@ ObjectRef WalkValues::withFields(ObjectKind kind, std::vector<ObjectRef> fields,
   return finish(std::move(made));
 }
 
+bool WalkValues::isInside(const Polynomial& p, const Head& head) const {
+  for (const auto& [monomial, coefficient] : p.terms)
+    for (const AtomId id : monomial) {
+      if (id < head.firstAtom) continue;
+      const Atom& atom = atoms_[id];
+      if (atom.kind == Operation::symbol || isInside(atom.a, head) || isInside(atom.b, head)) return true;
+    }
+  return false;
+}
+
 Head WalkValues::newHead() const {
   Head head;
   head.firstStorage = static_cast<uint32_t>(storages_.size());
   head.firstAtom = static_cast<AtomId>(atoms_.size());
   head.firstObject = objectCount_ + 1;
   return head;
+}
+
+Head WalkValues::newHead(const Polynomial& iterations) {
+  Head head = newHead();
+  head.growth = growths_.size();
+  head.iterations = iterations;
+  growths_.emplace_back();
+  return head;
+}
+
+Value WalkValues::sizeOf(uint32_t storage) const {
+  const Storage& held = storages_[storage];
+  return held.growth ? growths_[*held.growth] : held.size;
+}
+
+void WalkValues::measureGrowth(Head& head) {
+  Value total = Polynomial();
+  std::set<size_t> inner;
+  for (const uint32_t storage : head.added) {
+    const std::optional<size_t> growth = storages_[storage].growth;
+    if (growth == head.growth || (growth && !inner.insert(*growth).second)) continue;
+    const Value size = sizeOf(storage);
+    total = total && size && !isInside(*size, head) ? sum(*total, *size) : Value();
+  }
+  head.added.clear();
+  total = total ? product(*total, head.iterations) : total;
+  if (growths_[*head.growth] == total) return;
+  growths_[*head.growth] = total;
+  head.isChanged = true;
 }
 
 Polynomial WalkValues::symbolOf(Head& head, bool isNonNegative) {
@@ -228,10 +261,14 @@ ObjectRef WalkValues::grown(Head& head, size_t slot, const ObjectRef& before, co
   auto& [inside, isGrowing] = at->second;
   const Value size = made->kind == ObjectKind::tensor ? bytes(made->dtype, made->dims) : Value();
   isGrowing = isGrowing || !size || isInside(*size, head);
+  std::vector<uint32_t> added;
   for (const RegionRef& region : now->regions)
-    if (region->storage >= head.firstStorage && region != inside)
-      isGrowing = isGrowing || storages_[region->storage].size != size;
+    if (region->storage >= head.firstStorage && region != inside) added.push_back(region->storage);
+  for (const uint32_t storage : added) isGrowing = isGrowing || storages_[storage].size != size;
   storages_[inside->storage].size = isGrowing ? Value() : size;
+  // Else each iteration adds to what is held.
+  storages_[inside->storage].growth = isGrowing ? head.growth : std::nullopt;
+  if (isGrowing) head.added.insert(added.begin(), added.end());
   return made;
 }
 

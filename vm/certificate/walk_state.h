@@ -56,6 +56,11 @@ struct Head {
     bool isGrowing = false;
   };
   std::map<size_t, Inside> inside;  // by register
+  // Of a loop: what its registers that grow hold together, in WalkValues::growths_, and the storages that they
+  // take in the iteration that is walked.
+  std::optional<size_t> growth;
+  Polynomial iterations;
+  std::set<uint32_t> added;
   bool isChanged = false;
 };
 
@@ -89,6 +94,12 @@ class WalkValues {
   ObjectRef common(Head& head, size_t slot, const ObjectRef& before, const ObjectRef& now);
   ObjectRef itemOf(const ObjectRef& general);
   Head newHead() const;
+  // Of a loop that goes round at most so often.
+  Head newHead(const Polynomial& iterations);
+  // At the end of an iteration: what the registers that grow may hold; head.isChanged where that is news.
+  void measureGrowth(Head& head);
+  // In bytes; nothing: unknown. Storages of one growth have their bytes together.
+  Value sizeOf(uint32_t storage) const;
 
   Atoms atoms_;
   State state_;
@@ -97,8 +108,10 @@ class WalkValues {
     Value size;       // in bytes
     std::string why;  // there is no size
     RegionRef whole;
+    std::optional<size_t> growth;  // it stands for what a loop makes and keeps: its size is there
   };
   std::vector<Storage> storages_;
+  std::vector<Value> growths_;  // in bytes
 
  private:
   // Two paths, or a head and what comes back to it.
@@ -112,6 +125,8 @@ class WalkValues {
   Polynomial mergedDim(const Merge& how, const Polynomial* a, const Polynomial& b);
   Polynomial symbolOf(Head& head, bool isNonNegative);
   RegionRef outlived(const Merge& how, const RegionRef& region);
+  // May it differ from one iteration to the next?
+  bool isInside(const Polynomial& p, const Head& head) const;
 
   Polynomial varying_;  // a dim of an object that stands for several, where they differ
   uint64_t objectCount_ = 0;
