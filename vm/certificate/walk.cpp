@@ -326,8 +326,8 @@ class Walk : WalkValues {
     }
   }
 
-  // For each loop the most jumps back to its head after it was entered: one number for all of a run, so that a
-  // loop around it sees the same in each iteration.
+  // For each loop the most jumps back to its head after it was entered: one number for all of a run, so that
+  // a loop around it sees the same in each iteration.
   void nameLoops() {
     for (size_t i = 0; i < code_.size(); ++i)
       for (const CodeRow& row : code_[i])
@@ -468,8 +468,8 @@ class Walk : WalkValues {
     if (!course.loops.empty() && course.loops.back().row == row) return;  // once more
     if (!course.loops.empty() && course.loops.back().end <= place.second)
       result_.refusal = "unsupported: loops that overlap at " + place_;
-    course.loops.push_back(
-        {row, place.first, place.second, false, newHead(iterations_.at(place_)), state_, course.pending, course.left});
+    course.loops.push_back({row, place.first, place.second, false, newHead(iterations_.at(place_)), state_,
+                            course.pending, course.left});
     ++dry_;
   }
 

@@ -88,6 +88,28 @@ bool WalkValues::isInside(const Polynomial& p, const Head& head) const {
   return false;
 }
 
+Value WalkValues::mostOutside(const Polynomial& p, const Head& head, int depth) const {
+  if (!isInside(p, head)) return p;
+  if (depth == 0) return std::nullopt;
+  std::set<AtomId> minima;
+  for (const auto& [monomial, coefficient] : p.terms)
+    for (const AtomId id : monomial)
+      if (atoms_[id].kind == Operation::minimum) minima.insert(id);
+  for (const AtomId id : minima) {
+    const bool isRising = std::all_of(p.terms.begin(), p.terms.end(), [&](const auto& term) {
+      if (std::count(term.first.begin(), term.first.end(), id) == 0) return true;
+      return term.second > 0 && std::all_of(term.first.begin(), term.first.end(), [&](AtomId other) {
+               return other == id || atoms_.isNonNegative(other, state_.scope);
+             });
+    });
+    for (const Polynomial& operand : {atoms_[id].a, atoms_[id].b}) {
+      const Value larger = isRising ? replaced(p, id, operand) : Value();
+      if (const Value most = larger ? mostOutside(*larger, head, depth - 1) : Value()) return most;
+    }
+  }
+  return std::nullopt;
+}
+
 Head WalkValues::newHead() const {
   Head head;
   head.firstStorage = static_cast<uint32_t>(storages_.size());
@@ -115,8 +137,8 @@ void WalkValues::measureGrowth(Head& head) {
   for (const uint32_t storage : head.added) {
     const std::optional<size_t> growth = storages_[storage].growth;
     if (growth == head.growth || (growth && !inner.insert(*growth).second)) continue;
-    const Value size = sizeOf(storage);
-    total = total && size && !isInside(*size, head) ? sum(*total, *size) : Value();
+    const Value size = sizeOf(storage), most = size ? mostOutside(*size, head) : size;
+    total = total && most ? sum(*total, *most) : Value();
   }
   head.added.clear();
   total = total ? product(*total, head.iterations) : total;

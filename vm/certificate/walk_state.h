@@ -56,8 +56,8 @@ struct Head {
     bool isGrowing = false;
   };
   std::map<size_t, Inside> inside;  // by register
-  // Of a loop: what its registers that grow hold together, in WalkValues::growths_, and the storages that they
-  // take in the iteration that is walked.
+  // Of a loop: what its registers that grow hold together, in WalkValues::growths_, and the storages that
+  // they take in the iteration that is walked.
   std::optional<size_t> growth;
   Polynomial iterations;
   std::set<uint32_t> added;
@@ -127,6 +127,8 @@ class WalkValues {
   RegionRef outlived(const Merge& how, const RegionRef& region);
   // May it differ from one iteration to the next?
   bool isInside(const Polynomial& p, const Head& head) const;
+  // At least `p` in every iteration, and the same in all: the smaller of two is at most either.
+  Value mostOutside(const Polynomial& p, const Head& head, int depth = 3) const;
 
   Polynomial varying_;  // a dim of an object that stands for several, where they differ
   uint64_t objectCount_ = 0;
