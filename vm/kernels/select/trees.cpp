@@ -1,8 +1,8 @@
 // walk_trees: the places that rows reach in decision trees.
 //
 // A walk is a chain of loads that wait for each other, and leaves lie at very different depths. So many walks
-// go on side by side, a step of each at a time, and those that have ended are left out of the next step: a
-// walk costs its own length, whatever the deepest leaf is. A group of rows and trees that are walked together
+// go on side by side, some steps of each at a time, and those that have ended are left out of the next steps:
+// a walk costs about its own length, whatever the deepest leaf is. A group of rows and trees that are walked together
 // stays in the cache, with their nodes; so do the rows of a block for all trees.
 #include <algorithm>
 #include <array>
@@ -21,6 +21,11 @@ constexpr int64_t kTreesTogether = 16;        // places of a line of the result
 constexpr int64_t kBytesOfNodes = 128 << 10;  // of trees that are walked together, about
 constexpr int64_t kBytesOfRows = 128 << 10;   // of a block
 constexpr double kStepsOfWalk = 32;           // multiply-adds that a walk is worth, about
+
+// Walks whose steps are made in turn, in registers, and how many steps before those that have ended are left
+// out, where leaves lie at different depths.
+constexpr size_t kLanes = 8;
+constexpr int64_t kStepsTogether = 3;
 
 // What a link that leads out of the tables leads to.
 enum class Outside : uint8_t { nothing, place, feature };
@@ -42,6 +47,13 @@ struct Forest {
   bool eachRow;  // has places of its own
 
   int32_t placeOf(int64_t row, int64_t tree) const { return places[eachRow ? row * trees + tree : tree]; }
+
+  // Trees with about as many nodes as their depth allows end all walks at the last step.
+  int64_t stepsTogether() const {
+    constexpr int64_t kDeepest = 16;
+    const bool isFull = steps <= kDeepest && nodes >= trees * (int64_t{3} << steps) / 4;
+    return isFull ? std::max<int64_t>(steps, 1) : kStepsTogether;
+  }
 
   bool hasNan(int64_t firstRow, int64_t rowCount) const {
     int32_t found = 0;
@@ -71,23 +83,41 @@ struct Forest {
     const Links* const link = links;
     const int64_t featureCount = features;
     const auto nodeCount = static_cast<int32_t>(nodes);
-    for (int64_t step = 0; step < steps && count > 0; ++step) {
+    const int64_t most = stepsTogether();
+    for (int64_t step = 0; step < steps && count > 0; step += most) {
+      const int64_t together = std::min(most, steps - step);
       size_t left = 0;
-      for (size_t i = 0; i < count; ++i) {
-        const uint32_t own = active[i];
-        const auto node = static_cast<uint32_t>(at[own]);
-        const Links& here = link[node];
-        const auto feature = static_cast<uint32_t>(here.feature);
-        if (feature >= featureCount) return Outside::feature;
-        const T value = from[own][feature];
-        // Without branches: which way a row goes is as good as chance.
-        size_t way = value <= split[node] ? 0 : 1;
-        if constexpr (kNan) way &= (value == value) | (here.missing == 0);
-        const int32_t next = here.to[way];
-        if (next >= nodeCount) return Outside::place;
-        at[own] = next;
-        active[left] = own;
-        left += static_cast<uint32_t>(~next) >> 31;
+      for (size_t i = 0; i < count; i += kLanes) {
+        // Lanes without a walk of their own do what the last one does.
+        const size_t lanes = std::min(kLanes, count - i);
+        std::array<uint32_t, kLanes> own;
+        std::array<int32_t, kLanes> node, next;
+        std::array<const T*, kLanes> row;
+        for (size_t lane = 0; lane < kLanes; ++lane) {
+          own[lane] = active[i + std::min(lane, lanes - 1)];
+          node[lane] = at[own[lane]];
+          row[lane] = from[own[lane]];
+        }
+        for (int64_t k = 0; k < together; ++k)
+          for (size_t lane = 0; lane < kLanes; ++lane) {
+            const auto place = static_cast<uint32_t>(node[lane]);
+            const Links& here = link[place];
+            const auto feature = static_cast<uint32_t>(here.feature);
+            if (feature >= featureCount) return Outside::feature;
+            const T value = row[lane][feature];
+            // Without branches: which way a row goes is as good as chance.
+            size_t way = value <= split[place] ? 0 : 1;
+            if constexpr (kNan) way &= (value == value) | (here.missing == 0);
+            next[lane] = here.to[way];
+            if (next[lane] >= nodeCount) return Outside::place;
+            // At a leaf it makes its last step again.
+            node[lane] = next[lane] < 0 ? node[lane] : next[lane];
+          }
+        for (size_t lane = 0; lane < lanes; ++lane) {
+          at[own[lane]] = next[lane];
+          active[left] = own[lane];
+          left += static_cast<uint32_t>(~next[lane]) >> 31;
+        }
       }
       count = left;
     }
