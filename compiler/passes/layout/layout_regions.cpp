@@ -243,13 +243,17 @@ void ImageRegions::findRegions() {
   }
   std::unordered_set<ValueId> turned;  // roots
   for (const auto& [v, region] : regions) {
-    if (region.convolutions < kFewConvolutions || region.convolutions < 2 * region.borders) continue;
-    const bool isTurned = always_ || region.cost.ratio() < kWorth;
-    char text[160];
-    std::snprintf(text, sizeof text,
-                  "%s: from %%%.60s on, %lld convolutions, channels last at %.2f of the cost",
+    // In planes a convolution of bytes turns its images by itself each time: borders cost nothing more.
+    const bool ofBytes = region.convolutions == region.byteConvolutions;
+    if (region.convolutions < kFewConvolutions || (!ofBytes && region.convolutions < 2 * region.borders))
+      continue;
+    const bool isTurned = always_ || ofBytes || region.cost.ratio() < kWorth;
+    char cost[64] = "of bytes";
+    if (!ofBytes) std::snprintf(cost, sizeof cost, "channels last at %.2f of the cost", region.cost.ratio());
+    char text[224];
+    std::snprintf(text, sizeof text, "%s: from %%%.60s on, %lld convolutions, %s",
                   isTurned ? "turned" : "in planes", region.first.c_str(),
-                  static_cast<long long>(region.convolutions), region.cost.ratio());
+                  static_cast<long long>(region.convolutions), cost);
     remarks_.emplace_back(text);
     if (!isTurned) continue;
     turned.insert(v);
@@ -264,6 +268,7 @@ void ImageRegions::findRegions() {
 void ImageRegions::addConvolution(Region& region, const Op& op, Role role) const {
   if (region.first.empty()) region.first = ir_.valueName(op.results[0].id);
   ++region.convolutions;
+  if (role == Role::bytes) ++region.byteConvolutions;
   const Shape& weights = types_.at(op.operands[1]).dims();
   contraction::ConvolutionWindow window = windowOf(op, weights, *dyn::windowOf(op, 2));
   const Shape& image = op.results[0].type.dims();

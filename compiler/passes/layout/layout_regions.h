@@ -62,7 +62,7 @@ class ImageRegions {
  private:
   struct Region {
     explicit Region(int64_t lanes) : cost(lanes) {}
-    int64_t convolutions = 0, borders = 0;
+    int64_t convolutions = 0, byteConvolutions = 0, borders = 0;
     std::string first;  // its first convolution's result
     LayoutCost cost;
   };

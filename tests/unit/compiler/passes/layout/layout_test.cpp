@@ -130,6 +130,30 @@ TEST(Layout, aRegionIsTurnedWhereThatCostsLess) {
   EXPECT_FALSE(turned(5));
 }
 
+// Each image is wanted in planes, too. There a convolution of bytes turns what it reads by itself.
+TEST(Layout, bytesAreTurnedWhateverTheirBorders) {
+  std::string text =
+      "fn @main(%y0: Tensor[(n, 16, h, w), u8]) {\n%axes = constant() {value = i64[1] [1]}\n"
+      "%zero = constant() {value = u8[] 3}\n%w = constant() {value = i8[16, 16, 3, 3] [";
+  for (int i = 0; i < 16 * 16 * 9; ++i) text += (i == 0 ? "" : ", ") + std::to_string(i * 37 % 11 - 5);
+  text += "]}\n%least = constant() {value = i32[] 0}\n%most = constant() {value = i32[] 255}\n";
+  for (int i = 0; i < 4; ++i) {
+    const std::string from = std::to_string(i), to = std::to_string(i + 1);
+    text += "%c" + to + " = conv_integer(%y" + from + ", %w, %zero) {pads = [1, 1, 1, 1]}\n%d" + to +
+            " = clip(%c" + to + ", %least, %most)\n%y" + to + " = cast(%d" + to + ") {to = u8}\n%s" + to +
+            " = cumsum(%c" + to + ", i64[] 1)\n";
+  }
+  text += "return %y4, %s1, %s2, %s3, %s4 }";
+  EXPECT_EQ(test::opsAfter(text, "layout", [](const Op& op) { return op.def == &ops::conv_integerOp; }), 0);
+  EXPECT_EQ(
+      test::opsAfter(text, "layout", [](const Op& op) { return op.def == &ops::conv_integer_packedOp; }), 4);
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, h, w] :
+       std::vector<std::array<int64_t, 3>>{{1, 8, 8}, {2, 7, 13}, {0, 9, 9}, {1, 1, 1}, {3, 2, 31}})
+    sets.push_back({test::randomTensor(Dtype::u8, {n, 16, h, w}, 1)});
+  test::expectSame(text, sets);
+}
+
 TEST(Layout, fewConvolutionsStayAsTheyAre) {
   const std::string text = "fn @main(%x: Tensor[(n, 4, h, w), f32]) {\n" + constant("w", {4, 4, 1, 1}, 1) +
                            "%a = conv(%x, %w)\n%b = relu(%a)\n%c = conv(%b, %w)\nreturn %c }";
