@@ -1,6 +1,5 @@
 // What the user says about the sizes of a model, and a program of one instance that becomes one of many.
 #include <algorithm>
-#include <set>
 
 #include "app/engine/model/loaded_model.h"
 #include "compiler/dims/ragged_dim.h"
@@ -9,9 +8,6 @@
 #include "compiler/passes/pass_table.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/suggestion.h"
-#ifdef DYN_HAVE_ONNX
-#include "frontends/onnx/read/dim_metadata.h"
-#endif
 
 namespace dyn {
 namespace {
@@ -55,24 +51,6 @@ std::vector<DimSpec> LoadedModel::statedDims() const {
   std::vector<DimSpec> all = fileDims_;
   all.insert(all.end(), request_.dims.begin(), request_.dims.end());
   return all;
-}
-
-std::map<std::string, std::string, std::less<>> LoadedModel::dimMetadata() const {
-  std::map<std::string, std::string, std::less<>> entries;
-#ifdef DYN_HAVE_ONNX
-  std::set<std::string_view> written;
-  const std::vector<DimSpec> stated = statedDims();
-  for (const DimSpec& spec : stated) {
-    if (!spec.relations.empty()) {
-      if (!written.insert(spec.text).second) continue;
-      std::string& all = entries[std::string(onnx::kRelationsKey)];
-      all += (all.empty() ? "" : ", ") + spec.text;
-    } else if (spec.low || spec.high || spec.multiple > 1) {
-      entries[std::string(onnx::kRangeKey) + spec.name] = spec.text.substr(spec.text.find('=') + 1);
-    }
-  }
-#endif
-  return entries;
 }
 
 // `--dim y.0=cols` where the model has no `cols`: that axis alone has a dim of this name. Names in a file are

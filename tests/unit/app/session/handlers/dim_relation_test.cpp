@@ -17,8 +17,11 @@
 namespace dyn {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Not;
 
 constexpr const char* kTwo = R"(fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32]) {
   %s = concat(%a, %a) {axis = 0}
@@ -142,6 +145,46 @@ TEST_F(DimRelations, TravelInAnOnnxFile) {
   ASSERT_FALSE(contradiction->ok());
   EXPECT_THAT(contradiction->error->toString(),
               testing::AllOf(HasSubstr("file: m=2*n"), HasSubstr("user: --dim m=3*n+1")));
+}
+
+// Of dims that a part does not have nothing is said; those that are numbers are written as numbers.
+TEST_F(DimRelations, OfTheDimsOfANewFileAreWritten) {
+  ASSERT_TRUE(loadText("dim 2*p <= m\n"
+                       "fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32], %c: Tensor[(p), f32]) {\n"
+                       "  %s = concat(%a, %a) {axis = 0}\n  %r = relu(%b)\n  %t = add(%s, %r)\n"
+                       "  %u = relu(%c)\n  return %t, %u\n}\n",
+                       "--dim m=2*n --dim p=4*k --dim n=1..64:8 --dim p=2..100")
+                  ->ok());
+  const std::string whole = folder_.path() + "/whole.onnx", made = folder_.path() + "/made.onnx";
+  ASSERT_TRUE(line(":save " + whole)->ok());
+  const auto loaded = [&](const std::string& file) {
+    const auto outcome = line(":load " + file);
+    EXPECT_TRUE(outcome->ok());
+    EXPECT_TRUE(outcome->warnings.empty()) << outcome->warnings.at(0).toString();
+  };
+  loaded(whole);
+  EXPECT_THAT(factsOf("p"),
+              IsSupersetOf({"m - 2*p >= 0 (file: m - 2*p>=0)", "p is a multiple of 4 (file: p=4*k)"}));
+  EXPECT_THAT(factsOf("n"), Contains(HasSubstr("n is a multiple of 8")));
+  ASSERT_TRUE(line(":extract " + made + " --to u")->ok());
+  loaded(made);
+  EXPECT_THAT(factsOf("p"), Contains("p is a multiple of 4 (file: p=4*k)"));
+  EXPECT_EQ(line(":dims p")->as<DimsTable>()->rows.at(0).high, 100);
+  ASSERT_TRUE(line(":load " + whole + " --dim n=16 --dim p=0..50")->ok());
+  ASSERT_TRUE(line(":infer " + made)->ok());
+  loaded(made);
+  EXPECT_THAT(factsOf("m"), Contains("m = 32 (file: m=2*16)"));
+  EXPECT_THAT(factsOf("p"), Contains(HasSubstr("p in 4..50")));
+  // What stood for any number is a dim of the opened model.
+  ASSERT_TRUE(loadText("fn @main(%x: Tensor[(1, n), f32]) {\n  %y = relu(%x)\n  return %y\n}\n",
+                       "--dim n=32*batch --dim n+1<=96")
+                  ->ok());
+  ASSERT_TRUE(line(":save " + whole)->ok());
+  loaded(whole);
+  ASSERT_TRUE(line(":generalise " + made + " --at x.0=batch --at x.1=n:32")->ok());
+  loaded(made);
+  EXPECT_THAT(factsOf("n"),
+              AllOf(Contains("n + 1 <= 96 (file: n+1<=96)"), Not(Contains(HasSubstr("batch")))));
 }
 
 // A file is not lost by what its metadata says, and makes no other file be read.
