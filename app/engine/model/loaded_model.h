@@ -154,8 +154,6 @@ class LoadedModel {
   std::vector<std::string> statedInText() const;
   Status nameAxes();
   bool isNamed(const AxisName& axis) const;
-  static std::vector<DeducedDim> deducedDims(IrContext& ir, const DimValues& known,
-                                             const std::vector<std::string>& unknown);
   Status declareDims();
   Status declare(const DimSpec& spec, StatedDims& stated, std::map<SymbolId, int64_t>& fixed);
   Result<std::string> manyInputs() const;

@@ -183,29 +183,6 @@ Result<Dim> LoadedModel::declaredDim(const std::string& name) const {
   return noSuchDim(name, known);
 }
 
-// With the known sizes as further facts: what has no other value left.
-std::vector<DeducedDim> LoadedModel::deducedDims(IrContext& ir, const DimValues& known,
-                                                 const std::vector<std::string>& unknown) {
-  const std::string given = "given";
-  DimContext& dims = ir.facts().context();
-  DimSolver facts = ir.facts();
-  for (const auto& [name, value] : known)
-    if (dims.hasSymbol(name) && !facts.addRange(dims.symbol(name), value, value, {given, {}}).ok())
-      return {};  // the run says what contradicts what
-  std::vector<DeducedDim> deduced;
-  for (const std::string& name : unknown) {
-    if (!dims.hasSymbol(name)) continue;
-    const Dim dim = dims.symbol(name);
-    const Interval range = facts.interval(dim);
-    if (!range.low || range.low != range.high) continue;
-    DeducedDim one{name, *range.low, ""};
-    for (const Fact& fact : facts.explainEqual(dim, dims.constant(*range.low)))
-      if (fact.reason.text != given) one.reason += (one.reason.empty() ? "" : ", ") + fact.toString();
-    deduced.push_back(std::move(one));
-  }
-  return deduced;
-}
-
 // What is said about dims holds for the whole program.
 Status LoadedModel::declareDims() {
   std::map<SymbolId, int64_t> fixed;

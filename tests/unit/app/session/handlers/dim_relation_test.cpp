@@ -7,6 +7,8 @@
 #include <iterator>
 
 #include "app/engine/run/run_result.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/predict_views.h"
 #include "app/session/views/why_views.h"
 #include "tests/support/session_fixture.h"
 #ifdef DYN_HAVE_ONNX
@@ -123,6 +125,52 @@ TEST_F(DimRelations, ARunChecksThem) {
   const auto outcome = line(":run --dim n=3 --dim m=5");
   ASSERT_FALSE(outcome->ok());
   EXPECT_THAT(outcome->error->message, HasSubstr("m = 2*n (user: --dim m=2*n)"));
+}
+
+TEST_F(DimRelations, TravelInAPackage) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  const std::string package = folder_ / "said.dynpkg";
+  ASSERT_TRUE(loadText(kTwo)->ok());
+  ASSERT_TRUE(line(":compile -o " + package + " --dim m=2*n --dim 1<=n<=64")->ok());
+  ASSERT_TRUE(line(":load " + package)->ok());
+  EXPECT_THAT(factsOf("m"), testing::ElementsAre("m = 2*n (user: --dim m=2*n)"));
+  const auto table = line(":dims");
+  EXPECT_EQ(table->as<DimsTable>()->rows.at(0).high, 64);
+  EXPECT_EQ(table->as<DimsTable>()->rows.at(1).high, 128);
+  EXPECT_EQ(line(":dims o")->error->id, DiagnosticId::textName);
+  EXPECT_EQ(line(":run --dim n=3")->as<RunResult>()->outputs.at(0).type, "Tensor[(6), f32]");
+  EXPECT_EQ(line(":run --dim m=8")->as<RunResult>()->outputs.at(0).type, "Tensor[(8), f32]");
+  EXPECT_THAT(line(":run --dim n=3 --dim m=5")->error->message, HasSubstr("m = 2*n (user: --dim m=2*n)"));
+  EXPECT_FALSE(line(":run --dim m=7")->ok());
+  EXPECT_THAT(line(":load " + package + " --dim m=3*n")->error->message,
+              HasSubstr("declared when it was compiled"));
+  // The bytes of two compilations are the same, and nothing is said where nothing is known.
+  ASSERT_TRUE(loadText(kTwo)->ok());
+  ASSERT_TRUE(line(":compile -o " + package)->ok());
+  ASSERT_TRUE(line(":load " + package)->ok());
+  EXPECT_TRUE(factsOf("m").empty());
+  EXPECT_FALSE(line(":run --dim n=3")->ok());
+}
+
+TEST_F(DimRelations, TravelInATextModule) {
+  ASSERT_TRUE(loadText(kTwo, "--dim m=2*n --dim n=8..64:8")->ok());
+  const std::string saved = folder_ / "saved.dyn";
+  ASSERT_TRUE(line(":save model " + saved)->ok());
+  ASSERT_TRUE(line(":load " + saved)->ok());
+  EXPECT_THAT(factsOf("m"), Contains("m = 2*n (user: --dim m=2*n)"));
+  EXPECT_EQ(line(":dims n")->as<DimsTable>()->rows.at(0).multiple, 8);
+}
+
+TEST_F(DimRelations, LimitsAreOfDimsThatDoNotFollow) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  ASSERT_TRUE(loadText(kTwo, "--dim m=2*n")->ok());
+  const auto limit = line(":limit 1MB");
+  ASSERT_TRUE(limit->ok()) << limit->error->toString();
+  ASSERT_EQ(limit->as<LimitView>()->rows.size(), 1u);
+  const int64_t largest = *limit->as<LimitView>()->rows[0].largest;
+  EXPECT_GT(largest, 1000) << "m grows with n";
+  EXPECT_TRUE(line(":sweep n 1..64 --points 3")->ok());
+  EXPECT_EQ(line(":sweep m 2..64 --points 3")->as<SweepView>()->others.size(), 0u);
 }
 
 #ifdef DYN_HAVE_ONNX
