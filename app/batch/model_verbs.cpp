@@ -272,7 +272,7 @@ int verb_inspect(const BatchContext& context) {
     if (equals != std::string::npos) why.add("b", asked.substr(equals + 1));
     add(std::move(why), true);
   }
-  if (!package || request.has("dims")) add(Command::of(CommandId::dims), request.has("dims"));
+  add(Command::of(CommandId::dims), request.has("dims"));
   if (!package) add(Command::of(CommandId::passes), !anything);
   if (!package || request.has("plan")) {
     add(withLengths(Command::of(CommandId::plan), request), request.has("plan"));

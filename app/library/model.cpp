@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "app/engine/model/loaded_model.h"
+#include "app/session/answers/limit_view.h"
 #include "app/session/session_state.h"
 #include "compiler/dims/size_multiples.h"
 
@@ -147,12 +148,13 @@ std::optional<int64_t> wholeNumber(const std::string& text) {
 Status rangeOf(dyn_model& model, const std::string& text, dyn_contract_dim& dim) {
   return model.session->visit([&](SessionState& state) -> Status {
     DYN_TRY(LoadedModel * loaded, state.model());
-    if (!loaded->hasModule() || !loaded->ir().dims().hasSymbol(text)) return {};
-    const Dim symbol = loaded->ir().dims().symbol(text);
-    const Interval range = loaded->ir().facts().interval(symbol);
+    const DimSolver* facts = factsOfDims(*loaded);
+    if (!facts || !facts->context().hasSymbol(text)) return {};
+    const Dim symbol = facts->context().symbol(text);
+    const Interval range = facts->interval(symbol);
     dim.low = range.low.value_or(0);
     dim.high = range.high.value_or(INT64_MAX);
-    for (const Fact& fact : loaded->ir().facts().factsAbout(symbol.symbol()))
+    for (const Fact& fact : facts->factsAbout(symbol.symbol()))
       if (fact.a == symbol && fact.kind == FactKind::multipleOf)
         dim.multiple = commonMultiple(dim.multiple, fact.multiple);
     return {};

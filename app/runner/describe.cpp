@@ -33,14 +33,23 @@ std::string metadataOf(const dyn_module* module, const char* key) {
   return text ? text : "";
 }
 
-// As `inspect --dims` tells it of the model; a package without it has the names of its dims.
+Json saidOf(const std::string& dim, const FactsOfText& said) {
+  Json list = Json::array();
+  if (!said.facts.context().hasSymbol(dim)) return list;
+  for (const Fact& fact : said.facts.factsAbout(said.facts.context().symbol(dim).symbol()))
+    list.push_back(fact.toString());
+  return list;
+}
+
+// As `inspect --dims` tells it of the model; a package without it has the
+// names of its dims, and what was said of them.
 Json factsOf(const dyn_module* module, const Signature& signature) {
   Json facts = Json::parse(metadataOf(module, "facts"), nullptr, false);
   if (facts.is_object() && facts.contains("dims") && facts.contains("checks")) return facts;
   facts = {{"dims", Json::array()}, {"checks", Json::array()}};
   const CallDims call(signature);
   for (const std::string& name : call.names())
-    facts["dims"].push_back({{"symbol", name}, {"origin", ""}, {"facts", Json::array()}});
+    facts["dims"].push_back({{"symbol", name}, {"origin", ""}, {"facts", saidOf(name, *signature.facts)}});
   return facts;
 }
 

@@ -1,6 +1,9 @@
 #include <algorithm>
+#include <set>
 #include <unordered_set>
 
+#include "compiler/dims/fact_lines.h"
+#include "compiler/infer/infer.h"
 #include "compiler/ir/walk.h"
 #include "compiler/lower/function_lowering.h"
 #include "compiler/lower/homes.h"
@@ -62,6 +65,24 @@ void addBounds(vm::ContractType& contract, Type type, const DimSolver& facts) {
     for (const Fact& fact : facts.factsAbout(d.symbol()))
       if (fact.kind == FactKind::multipleOf && fact.a == d) dim.multiple = fact.multiple;
   }
+}
+
+// What was said of the dims of the inputs, not what the operators demand: the program checks it, too.
+std::string saidOfDims(const Module& module) {
+  std::set<SymbolId> known;
+  for (const Parameter& parameter : module.main()->parameters)
+    for (SymbolId symbol : symbolsOf(parameter.type)) known.insert(symbol);
+  const auto ofInputs = [&](Dim dim) {
+    const std::vector<SymbolId> symbols = dim ? symbolsOf(dim) : std::vector<SymbolId>();
+    return std::all_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return known.count(s) != 0; });
+  };
+  std::vector<Fact> said;
+  for (const Fact& fact : module.context->facts().facts()) {
+    const bool same = fact.kind == FactKind::equal && fact.a == fact.b;
+    if (!same && !fact.reason.text.starts_with(kCheckReason) && ofInputs(fact.a) && ofInputs(fact.b))
+      said.push_back(fact);
+  }
+  return factLines(said);
 }
 
 std::string nameOf(const std::vector<std::string>& names, size_t index, const Module& module, ValueId value) {
@@ -170,6 +191,8 @@ Result<LoweredModule> lowerModule(const Module& module, const LowerOptions& opti
   for (const auto& [name, value] : options.fixedDims)
     fixed += (fixed.empty() ? "" : ",") + name + "=" + std::to_string(value);
   if (!fixed.empty()) program.metadata.emplace_back("fixed_dims", fixed);
+  if (const std::string said = saidOfDims(module); !said.empty())
+    program.metadata.emplace_back("dim_facts", said);
   program.metadata.emplace_back("producer", "dyn");
   return lowered;
 }

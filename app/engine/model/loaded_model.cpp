@@ -236,7 +236,7 @@ void LoadedModel::describeSignature(const Module& module) {
   signature_.fixedDims = fixedDims_;
   signature_.defaults = defaultPorts_;
   signature_.deduce = [ir = ir_](const DimValues& known, const std::vector<std::string>& unknown) {
-    return deducedDims(*ir, known, unknown);
+    return deducedDims(ir->facts(), known, unknown);
   };
 }
 

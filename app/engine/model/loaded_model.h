@@ -96,8 +96,12 @@ class LoadedModel {
   ScratchProgram& library();
   ScratchProgram& questions();
 
-  // What the file and the user say of dims, as entries of an ONNX file's metadata: key and value.
-  std::map<std::string, std::string, std::less<>> dimMetadata() const;
+  // What the file and the user say of dims, as entries of the metadata of an ONNX file with these inputs: key
+  // and value. What is about other dims is left out; dims that are numbers by now are written as such.
+  using NamedTypes = std::vector<std::pair<std::string, Type>>;
+  std::map<std::string, std::string, std::less<>> dimMetadata(const NamedTypes& inputs) const;
+  // The relations among them, for a module that was made of this one; "" for none.
+  std::string dimRelations(const Module& made) const;
   // The dims of a run: sizes that were seen are likely ones.
   void observe(const DimValues& dims);
   // Error usageError or unsupportedFeature, naming operation, dim and cause of the first size left open; the
@@ -147,10 +151,9 @@ class LoadedModel {
   void takeFileDims(const std::vector<std::string>& texts);
   void passOver(const std::string& text, const std::string& why);
   std::vector<DimSpec> statedDims() const;
+  std::vector<std::string> statedInText() const;
   Status nameAxes();
   bool isNamed(const AxisName& axis) const;
-  static std::vector<DeducedDim> deducedDims(IrContext& ir, const DimValues& known,
-                                             const std::vector<std::string>& unknown);
   Status declareDims();
   Status declare(const DimSpec& spec, StatedDims& stated, std::map<SymbolId, int64_t>& fixed);
   Result<std::string> manyInputs() const;
@@ -180,6 +183,7 @@ class LoadedModel {
   ModelInfo info_;
   Signature signature_;
   std::vector<DimSpec> fileDims_;  // what the file itself says
+  std::vector<Fact> textFacts_;    // what a text module says
   DimValues fixedDims_;
   std::map<std::string, std::map<int64_t, int64_t>> observed_;  // dim → size → runs
   std::set<std::string> axisNames_;                             // that --dim INPUT.AXIS=NAME gave

@@ -1,6 +1,5 @@
 // What the user says about the sizes of a model, and a program of one instance that becomes one of many.
 #include <algorithm>
-#include <set>
 
 #include "app/engine/model/loaded_model.h"
 #include "compiler/dims/ragged_dim.h"
@@ -9,9 +8,6 @@
 #include "compiler/passes/pass_table.h"
 #include "compiler/support/clock.h"
 #include "compiler/support/suggestion.h"
-#ifdef DYN_HAVE_ONNX
-#include "frontends/onnx/read/dim_metadata.h"
-#endif
 
 namespace dyn {
 namespace {
@@ -55,24 +51,6 @@ std::vector<DimSpec> LoadedModel::statedDims() const {
   std::vector<DimSpec> all = fileDims_;
   all.insert(all.end(), request_.dims.begin(), request_.dims.end());
   return all;
-}
-
-std::map<std::string, std::string, std::less<>> LoadedModel::dimMetadata() const {
-  std::map<std::string, std::string, std::less<>> entries;
-#ifdef DYN_HAVE_ONNX
-  std::set<std::string_view> written;
-  const std::vector<DimSpec> stated = statedDims();
-  for (const DimSpec& spec : stated) {
-    if (!spec.relations.empty()) {
-      if (!written.insert(spec.text).second) continue;
-      std::string& all = entries[std::string(onnx::kRelationsKey)];
-      all += (all.empty() ? "" : ", ") + spec.text;
-    } else if (spec.low || spec.high || spec.multiple > 1) {
-      entries[std::string(onnx::kRangeKey) + spec.name] = spec.text.substr(spec.text.find('=') + 1);
-    }
-  }
-#endif
-  return entries;
 }
 
 // `--dim y.0=cols` where the model has no `cols`: that axis alone has a dim of this name. Names in a file are
@@ -203,29 +181,6 @@ Result<Dim> LoadedModel::declaredDim(const std::string& name) const {
         return p.type.dims()[axis];
   }
   return noSuchDim(name, known);
-}
-
-// With the known sizes as further facts: what has no other value left.
-std::vector<DeducedDim> LoadedModel::deducedDims(IrContext& ir, const DimValues& known,
-                                                 const std::vector<std::string>& unknown) {
-  const std::string given = "given";
-  DimContext& dims = ir.facts().context();
-  DimSolver facts = ir.facts();
-  for (const auto& [name, value] : known)
-    if (dims.hasSymbol(name) && !facts.addRange(dims.symbol(name), value, value, {given, {}}).ok())
-      return {};  // the run says what contradicts what
-  std::vector<DeducedDim> deduced;
-  for (const std::string& name : unknown) {
-    if (!dims.hasSymbol(name)) continue;
-    const Dim dim = dims.symbol(name);
-    const Interval range = facts.interval(dim);
-    if (!range.low || range.low != range.high) continue;
-    DeducedDim one{name, *range.low, ""};
-    for (const Fact& fact : facts.explainEqual(dim, dims.constant(*range.low)))
-      if (fact.reason.text != given) one.reason += (one.reason.empty() ? "" : ", ") + fact.toString();
-    deduced.push_back(std::move(one));
-  }
-  return deduced;
 }
 
 // What is said about dims holds for the whole program.

@@ -114,6 +114,7 @@ Status LoadedModel::readText(std::string text) {
     return weightsOfModel(besides(info_.path, file));
   };
   DYN_TRY(imported_, text::parseModule(*ir_, text, options));
+  textFacts_ = ir_->facts().facts();
   return {};
 }
 

@@ -1,5 +1,6 @@
 #include "app/engine/model/model_flops.h"
 
+#include "compiler/ir/op_def.h"
 #include "compiler/ir/walk.h"
 
 namespace dyn {

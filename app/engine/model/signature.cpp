@@ -238,6 +238,12 @@ Signature signatureOf(const dyn_module* module) {
   for (int32_t i = 0; i < dyn_module_output_count(module); ++i)
     signature.outputs.push_back(portOf(module, i, false));
   findLengths(signature);
+  const char* said = dyn_module_metadata(module, "dim_facts");
+  signature.facts = std::make_shared<const FactsOfText>(said ? said : "");
+  signature.deduce = [facts = signature.facts](const DimValues& known,
+                                               const std::vector<std::string>& unknown) {
+    return deducedDims(facts->facts, known, unknown);
+  };
   const char* fixed = dyn_module_metadata(module, "fixed_dims");
   std::string_view rest = fixed ? fixed : "";
   while (!rest.empty()) {
@@ -249,6 +255,28 @@ Signature signatureOf(const dyn_module* module) {
       signature.fixedDims[std::string(one.substr(0, equals))] = *value;
   }
   return signature;
+}
+
+std::vector<DeducedDim> deducedDims(const DimSolver& said, const DimValues& known,
+                                    const std::vector<std::string>& unknown) {
+  const std::string given = "given";
+  DimSolver facts = said;
+  DimContext& dims = facts.context();
+  for (const auto& [name, value] : known)
+    if (dims.hasSymbol(name) && !facts.addRange(dims.symbol(name), value, value, {given, {}}).ok())
+      return {};  // the run says what contradicts what
+  std::vector<DeducedDim> deduced;
+  for (const std::string& name : unknown) {
+    if (!dims.hasSymbol(name)) continue;
+    const Dim dim = dims.symbol(name);
+    const Interval range = facts.interval(dim);
+    if (!range.low || range.low != range.high) continue;
+    DeducedDim one{name, *range.low, ""};
+    for (const Fact& fact : facts.explainEqual(dim, dims.constant(*range.low)))
+      if (fact.reason.text != given) one.reason += (one.reason.empty() ? "" : ", ") + fact.toString();
+    deduced.push_back(std::move(one));
+  }
+  return deduced;
 }
 
 CallDims::CallDims(const Signature& signature)
@@ -434,7 +462,7 @@ Error lateRelation(const DimSpec& spec, const Signature& signature) {
     for (const std::string& name : namesIn(relation))
       if (!dims.has(name)) return noSuchDim(name, dims.names());
   const std::string said = "--dim " + spec.text + ": ";
-  if (!signature.deduce)
+  if (signature.facts)
     return makeError(DiagnosticId::usageError,
                      said + "the dims of a package were declared when it was compiled");
   return makeError(DiagnosticId::usageError, said + "a relation is said where the model is loaded")
@@ -494,6 +522,16 @@ Result<std::vector<DimSpec>> parseDimSpecs(const std::vector<std::string>& texts
     specs.push_back(std::move(spec));
   }
   return specs;
+}
+
+DimValues completeDims(const Signature& signature, const DimValues& given) {
+  CallDims call(signature);
+  for (const auto& [name, value] : given)
+    if (!call.bind(name, value).ok()) return given;  // the run says what does not fit
+  (void)call.deduce();
+  DimValues all = call.values();
+  all.insert(given.begin(), given.end());
+  return all;
 }
 
 Result<std::vector<std::vector<int64_t>>> shapesFor(const Signature& signature, const DimValues& dims) {

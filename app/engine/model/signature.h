@@ -16,6 +16,7 @@
 
 #include "app/engine/model/dim_relation.h"
 #include "app/engine/model/model_info.h"
+#include "compiler/dims/fact_lines.h"
 #include "compiler/ir/module.h"
 #include "vm/include/dynvm.h"
 
@@ -42,7 +43,9 @@ struct Signature {
   // Inputs with a value of the model's own: a call may give another one, for which the model is compiled.
   std::vector<Port> defaults;
   DimValues fixedDims;  // dims that the program was made for; a call may name them with that value
-  // Which of the dims that are not known follow from those that are. Null: of a package.
+  // Of a package: what was said of its dims when it was compiled. Null: there is a module, which knows more.
+  std::shared_ptr<const FactsOfText> facts;
+  // Which of the dims that are not known follow from those that are.
   std::function<std::vector<DeducedDim>(const DimValues& known, const std::vector<std::string>& unknown)>
       deduce;
 };
@@ -52,6 +55,10 @@ Signature signatureOf(const Module& module, const std::vector<std::string>& inpu
 Signature signatureOf(const dyn_module* module);
 ValueInfo valueInfo(std::string name, Type type);
 const char* kindName(TypeKind kind);  // "tensor", "list"
+
+// With the known sizes as further facts: what has no other value left.
+std::vector<DeducedDim> deducedDims(const DimSolver& facts, const DimValues& known,
+                                    const std::vector<std::string>& unknown);
 
 // usageError; its note names the nearest of the dims, or all of them.
 Error noSuchDim(const std::string& name, const std::vector<std::string>& dims);
@@ -87,6 +94,9 @@ class CallDims {
   std::map<SymbolId, std::string> givenBy_;  // "dim 1 of input x", for errors
   std::map<std::string, SymbolId, std::less<>> symbols_;
 };
+
+// With the dims that follow from these.
+DimValues completeDims(const Signature& signature, const DimValues& given);
 
 // The shapes of all inputs, by the dims.
 Result<std::vector<std::vector<int64_t>>> shapesFor(const Signature& signature, const DimValues& dims);

@@ -243,6 +243,31 @@ WhyView whyCheck(ScratchCopy& program, const Ports& ports, const SymbolUses& use
   return view;
 }
 
+Error noSymbol(const std::string& symbol, const std::vector<std::string>& names) {
+  const std::vector<std::string_view> views(names.begin(), names.end());
+  const std::string near = suggestion(symbol, views);
+  return makeError(DiagnosticId::textName, "there is no symbol '" + symbol + "'")
+      .note(near.empty() ? ":dims lists all" : "did you mean " + near + "?");
+}
+
+// "dim 1 of input ids"; "" of what stands in no input alone.
+std::string axisOfInput(const Signature& signature, const std::string& dim) {
+  for (const Port& input : signature.inputs)
+    for (size_t axis = 0; axis < input.info.shape.size(); ++axis)
+      if (input.info.shape[axis] == dim)
+        return "dim " + std::to_string(axis) + " of input " + input.info.name;
+  return "";
+}
+
+// Is the dim in the expression?
+bool isOfDim(const std::string& text, const std::string& dim) {
+  DimContext dims;
+  const Result<Dim> parsed = parseDim(dims, text);
+  if (!parsed.ok()) return false;
+  const std::vector<SymbolId> symbols = symbolsOf(*parsed);
+  return std::any_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return dims.symbolName(s) == dim; });
+}
+
 }  // namespace
 
 Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
@@ -280,12 +305,39 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
     table.rows.push_back(std::move(row));
   }
   for (const RunCheck& check : runChecksOf(module)) table.checks.push_back(shownText(check));
-  if (!symbol.empty() && table.rows.empty()) {
-    std::vector<std::string_view> views(names.begin(), names.end());
-    const std::string near = suggestion(symbol, views);
-    return makeError(DiagnosticId::textName, "there is no symbol '" + symbol + "'")
-        .note(near.empty() ? ":dims lists all" : "did you mean " + near + "?");
+  if (!symbol.empty() && table.rows.empty()) return noSymbol(symbol, names);
+  return table;
+}
+
+Result<DimsTable> dimsOfPackage(const Signature& signature, const std::string& symbol) {
+  DimsTable table;
+  const std::vector<std::string> names = CallDims(signature).names();
+  const DimSolver& facts = signature.facts->facts;
+  for (const std::string& name : names) {
+    if (!symbol.empty() && name != symbol) continue;
+    DimRow row;
+    row.symbol = name;
+    row.origin = axisOfInput(signature, name);
+    row.low = 0;
+    if (facts.context().hasSymbol(name)) {
+      const Dim dim = facts.context().symbol(name);
+      const Interval interval = facts.interval(dim);
+      row.low = interval.low;
+      row.high = interval.high;
+      for (const Fact& fact : facts.factsAbout(dim.symbol())) {
+        row.facts.push_back(fact.toString());
+        if (fact.kind == FactKind::multipleOf && fact.a == dim) row.multiple = fact.multiple;
+      }
+    }
+    for (const std::vector<Port>* ports : {&signature.inputs, &signature.outputs})
+      for (const Port& port : *ports)
+        for (size_t axis = 0; axis < port.info.shape.size(); ++axis)
+          if (isOfDim(port.info.shape[axis], name))
+            row.uses.push_back(port.info.name + "." + std::to_string(axis));
+    row.usesCount = static_cast<int64_t>(row.uses.size());
+    table.rows.push_back(std::move(row));
   }
+  if (!symbol.empty() && table.rows.empty()) return noSymbol(symbol, names);
   return table;
 }
 

@@ -3,6 +3,7 @@
 
 #include "app/engine/model/model_info.h"
 #include "app/engine/model/scratch_program.h"
+#include "app/engine/model/signature.h"
 #include "app/session/views/predict_views.h"
 #include "app/session/views/why_views.h"
 
@@ -11,6 +12,8 @@ namespace dyn {
 // All symbols that types and dim attributes of the module mention, in order of creation; or the one of that
 // name.
 Result<DimsTable> dimsTable(const Module& module, const std::string& symbol);
+// Of a package: what was said of the dims of its inputs.
+Result<DimsTable> dimsOfPackage(const Signature& signature, const std::string& symbol);
 // `a`, `b`: "value.axis", a symbol, or an expression over symbols. b empty: where a comes from; then a may be
 // a run-time check: "check0". `ports`: names of the file → parameters and results of main.
 // The run-time checks with the sides that these dims decide; those that fail first.

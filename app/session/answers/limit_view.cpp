@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <chrono>
+#include <set>
 
 #include "app/engine/model/loaded_model.h"
 #include "app/engine/model/model_info.h"
@@ -13,14 +14,90 @@
 
 namespace dyn {
 
+const DimSolver* factsOfDims(LoadedModel& model) {
+  if (model.hasModule()) return &model.ir().facts();
+  return model.signature().facts ? &model.signature().facts->facts : nullptr;
+}
+
+namespace {
+
+bool mentions(Dim formula, SymbolId dim) {
+  const std::vector<SymbolId> symbols = symbolsOf(formula);
+  return std::find(symbols.begin(), symbols.end(), dim) != symbols.end();
+}
+
+// Has the formula another value for each value of the dim? Seen at some: a `min` or a quotient has the same
+// at two of them.
+bool tells(Dim formula, SymbolId dim) {
+  std::optional<int64_t> before;
+  for (const int64_t value : {0, 1, 2, 3, 1000, 1001, 1002, 1000000}) {
+    DimBinding binding;
+    for (SymbolId symbol : symbolsOf(formula)) binding.set(symbol, 1);
+    binding.set(dim, value);
+    const Result<int64_t> size = evaluate(formula, binding);
+    if (!size.ok() || (before && *size <= *before)) return false;
+    before = *size;
+  }
+  return true;
+}
+
+// Does the dim follow from these?
+bool follows(const DimSolver& facts, Dim dim, const std::set<SymbolId>& from) {
+  const auto areKnown = [&](Dim formula, SymbolId but) {
+    const std::vector<SymbolId> symbols = symbolsOf(formula);
+    return std::all_of(symbols.begin(), symbols.end(),
+                       [&](SymbolId symbol) { return symbol == but || from.count(symbol) != 0; });
+  };
+  const Dim formula = facts.canonical(dim);
+  if (formula != dim && areKnown(formula, dim.symbol()) && !mentions(formula, dim.symbol())) return true;
+  return std::any_of(from.begin(), from.end(), [&](SymbolId known) {
+    const Dim other = facts.canonical(facts.context().symbolById(known));
+    return mentions(other, dim.symbol()) && areKnown(other, dim.symbol()) && tells(other, dim.symbol());
+  });
+}
+
+}  // namespace
+
+std::vector<std::string> freeDims(LoadedModel& model, const std::vector<std::string>& first) {
+  std::vector<std::string> order = first, free;
+  for (const std::string& name : model.info().symbols)
+    if (std::find(first.begin(), first.end(), name) == first.end()) order.push_back(name);
+  const DimSolver* facts = factsOfDims(model);
+  std::set<std::string> chosen;
+  std::set<SymbolId> from;
+  for (const std::string& name : order) {
+    if (facts && facts->context().hasSymbol(name)) {
+      const Dim dim = facts->context().symbol(name);
+      if (follows(*facts, dim, from)) continue;
+      from.insert(dim.symbol());
+    }
+    chosen.insert(name);
+  }
+  for (const std::string& name : model.info().symbols)
+    if (chosen.count(name) != 0) free.push_back(name);
+  return free;
+}
+
+std::vector<LimitSymbol> freeSymbols(LoadedModel& model, const DimValues& given) {
+  std::vector<std::string> first;
+  for (const auto& [name, value] : given) first.push_back(name);
+  const std::vector<std::string> free = freeDims(model, first);
+  std::vector<LimitSymbol> symbols = limitSymbols(model);
+  std::erase_if(symbols, [&](const LimitSymbol& symbol) {
+    return std::find(free.begin(), free.end(), symbol.name) == free.end();
+  });
+  return symbols;
+}
+
 std::vector<LimitSymbol> limitSymbols(LoadedModel& model) {
   std::vector<LimitSymbol> symbols;
+  const DimSolver* known = factsOfDims(model);
   for (const std::string& name : model.info().symbols) {
     LimitSymbol symbol;
     symbol.name = name;
-    if (model.hasModule() && model.ir().dims().hasSymbol(name)) {
-      const Dim dim = model.ir().dims().symbol(name);
-      const DimSolver& facts = model.ir().facts();
+    if (known && known->context().hasSymbol(name)) {
+      const DimSolver& facts = *known;
+      const Dim dim = facts.context().symbol(name);
       const Interval range = facts.interval(dim);
       symbol.low = range.low;
       symbol.high = range.high;

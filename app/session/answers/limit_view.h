@@ -13,6 +13,7 @@
 
 #include "app/engine/model/model_info.h"
 #include "app/session/views/memory_views.h"
+#include "compiler/dims/dim_solver.h"
 #include "compiler/support/result.h"
 
 namespace dyn {
@@ -27,8 +28,14 @@ struct LimitSymbol {
 };
 
 class LoadedModel;
+// What is known of the dims of its inputs; null: nothing.
+const DimSolver* factsOfDims(LoadedModel& model);
 // Of all dims of its inputs.
 std::vector<LimitSymbol> limitSymbols(LoadedModel& model);
+// The dims that have to be given, the others follow from them: of m = 2*n it is n, or m where that is among
+// `first`. In order of the model.
+std::vector<std::string> freeDims(LoadedModel& model, const std::vector<std::string>& first);
+std::vector<LimitSymbol> freeSymbols(LoadedModel& model, const DimValues& given);  // with those given first
 // The size to take where none is given.
 int64_t usualValue(const LimitSymbol& symbol);
 

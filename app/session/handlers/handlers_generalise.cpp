@@ -104,6 +104,7 @@ Result<onnx::SavedModel> openedToOnnx(const LoadedModel& model, const Module& ty
   const std::string file = fileNameOf(model.info().path);
   options.graphName = file.substr(0, file.rfind('.'));
   options.metadata = {{"dyn.source", file}};
+  options.dimRelations = model.dimRelations(typed);
   options.typed = &typed;
   return onnx::toOnnx(typed, options);
 }

@@ -364,6 +364,11 @@ Result<View> handle_back(SessionState& state, const Command& command, Outcome&) 
 }
 
 Result<View> handle_dims(SessionState& state, const Command& command, Outcome&) {
+  DYN_TRY(const LoadedModel* loaded, state.model());
+  if (loaded->kind() == ModelKind::package) {
+    DYN_TRY(DimsTable table, dimsOfPackage(loaded->signature(), command.text("symbol")));
+    return makeView(std::move(table));
+  }
   DYN_TRY(LoadedModel * model, state.modelWithPasses());
   DYN_TRY(DimsTable table, dimsTable(model->typed(), command.text("symbol")));
   return makeView(std::move(table));

@@ -15,7 +15,6 @@
 #include "app/engine/model/model_info.h"
 #include "app/session/views/file_views.h"
 #include "app/session/views/view.h"
-#include "frontends/onnx/read/dim_metadata.h"
 #include "frontends/onnx/write/model_writer.h"
 #endif
 
@@ -35,9 +34,7 @@ Result<onnx::SavedModel> toOnnx(const LoadedModel& model, const TraceStep& step)
   const std::string file = fileNameOf(model.info().path);
   options.graphName = file.substr(0, file.rfind('.'));
   options.metadata = {{"dyn.source", file}, {"dyn.pass", step.name}};
-  const auto said = model.dimMetadata();  // ranges are written from the facts of the graph
-  if (const auto relations = said.find(onnx::kRelationsKey); relations != said.end())
-    options.metadata.emplace_back(*relations);
+  options.dimRelations = model.dimRelations(step.after);
   const Module& typed = model.typed();
   options.typed = &typed;
   return onnx::toOnnx(step.after, options);

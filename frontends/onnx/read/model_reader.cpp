@@ -438,6 +438,7 @@ Status ModelReader::readPair(Text bytes, StringPair& pair) {
 }
 
 Status ModelReader::readAnnotation(Text bytes, TensorAnnotation& annotation) {
+  annotation.bytes = bytes;
   CountedList<StringPair> pairs;
   WireReader first(bytes, source_);
   for (WireField field; first.next(field);) switch (field.number) {

@@ -191,7 +191,7 @@ struct NodeProto {
 std::string placeName(const NodeProto& node, int64_t opset);
 
 struct TensorAnnotation {
-  Text tensorName;
+  Text bytes, tensorName;
   std::span<const StringPair> parameters;
 };
 

@@ -1,7 +1,9 @@
 #include "frontends/onnx/write/file_pieces.h"
 
+#include "frontends/onnx/read/dim_metadata.h"
 #include "frontends/onnx/read/wire_reader.h"
 #include "frontends/onnx/read/wire_writer.h"
+#include "frontends/onnx/write/messages.h"
 
 namespace dyn::onnx {
 
@@ -26,6 +28,21 @@ Result<std::vector<FilePart>> partsOf(std::string_view message, const WireSource
   if (reader.failed()) return reader.error();
   close(message.data() + message.size());
   return parts;
+}
+
+Result<bool> saysOfDims(const FilePart& part, const WireSource& source) {
+  if (part.number != field::kMetadataOfModel) return false;
+  DYN_TRY(const std::vector<FilePart> entry, partsOf(part.content, source));
+  for (const FilePart& one : entry)
+    if (one.number == field::kKeyOfEntry)
+      return one.content == kRelationsKey || one.content.starts_with(kRangeKey);
+  return false;
+}
+
+std::string metadataField(const std::string& key, const std::string& value) {
+  WireWriter out;
+  out.bytes(field::kMetadataOfModel, entryMessage(key, value));
+  return out.take();
 }
 
 namespace {
@@ -68,10 +85,18 @@ Result<FilePieces> editGraph(const Model& model, GraphEdit edit) {
   for (const FilePart& part : parts) {
     if (part.number == field::kGraphOfModel) {
       DYN_CHECK(editGraphPart(model, part.content, edit, result));
-    } else {
-      result.keep(part.all);
+      continue;
     }
+    DYN_TRY(const bool ofDims, saysOfDims(part, model.source));
+    const auto changed = edit.replaced.find(part.content.data());
+    if (ofDims && edit.dims) continue;
+    if (part.content.empty() || changed == edit.replaced.end())
+      result.keep(part.all);
+    else
+      result.add(std::move(changed->second));
   }
+  if (edit.dims)
+    for (const auto& [key, value] : *edit.dims) result.add(metadataField(key, value));
   for (const auto& [domain, version] : edit.opsets) {
     bool isThere = false;
     for (const OperatorSetId& opset : model.opsetImports) isThere = isThere || opset.domain == domain;

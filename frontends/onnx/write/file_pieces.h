@@ -12,6 +12,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,11 +54,19 @@ inline constexpr uint32_t kNode = 1, kInitializer = 5, kInput = 11, kOutput = 12
 inline constexpr uint32_t kNameOfValue = 1, kTypeOfValue = 2, kKeyOfEntry = 1;
 }  // namespace field
 
+// Entries of ModelProto.metadata_props, by key.
+using Metadata = std::map<std::string, std::string, std::less<>>;
+// Of a field of ModelProto: is it an entry that says something of dims (dim_metadata.h)?
+Result<bool> saysOfDims(const FilePart& part, const WireSource& source);
+std::string metadataField(const std::string& key, const std::string& value);
+
 struct GraphEdit {
-  // Fields of GraphProto in place of the message that begins there in the file; "": it is left out.
+  // Fields of GraphProto, or ModelProto, in place of the message that begins there in the file; "": it is
+  // left out.
   std::map<const char*, std::string> replaced;
   std::string first, last;                // fields of GraphProto before and behind all others
   std::map<std::string, int64_t> opsets;  // operator sets that the model has to have, by domain
+  std::optional<Metadata> dims;           // in place of the file's own entries about dims
 };
 // The model with another graph. Operator sets that it has already keep their version.
 Result<FilePieces> editGraph(const Model& model, GraphEdit edit);

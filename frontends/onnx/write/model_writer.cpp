@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "compiler/dims/size_multiples.h"
 #include "frontends/onnx/read/dim_metadata.h"
 #include "frontends/onnx/read/wire_writer.h"
 #include "frontends/onnx/write/module_writer.h"
@@ -12,7 +13,7 @@ namespace {
 // What onnxruntime and the checker take these operator sets in.
 int64_t irVersionOf(int64_t opset) { return opset <= 22 ? 10 : opset == 23 ? 11 : opset == 24 ? 12 : 13; }
 
-// Of the named dims of the inputs.
+// Of the named dims of the inputs: "1..512:8".
 std::vector<std::pair<std::string, std::string>> rangesOf(const Module& module) {
   std::vector<std::pair<std::string, std::string>> ranges;
   const DimSolver& facts = module.context->facts();
@@ -22,11 +23,17 @@ std::vector<std::pair<std::string, std::string>> rangesOf(const Module& module) 
     if (!parameter.type) continue;
     for (SymbolId symbol : symbolsOf(parameter.type)) {
       if (dims.isAnonymous(symbol) || !seen.insert(symbol).second) continue;
-      const Interval interval = facts.interval(dims.symbolById(symbol));
-      if (!interval.high && interval.low.value_or(0) <= 0) continue;
+      const Dim dim = dims.symbolById(symbol);
+      const Interval interval = facts.interval(dim);
+      int64_t multiple = 1;
+      for (const Fact& fact : facts.factsAbout(symbol))
+        if (fact.kind == FactKind::multipleOf && fact.a == dim)
+          multiple = commonMultiple(multiple, fact.multiple);
+      if (!interval.high && interval.low.value_or(0) <= 0 && multiple == 1) continue;
       ranges.emplace_back(std::string(kRangeKey) + dims.symbolName(symbol),
                           std::to_string(interval.low.value_or(0)) + ".." +
-                              (interval.high ? std::to_string(*interval.high) : ""));
+                              (interval.high ? std::to_string(*interval.high) : "") +
+                              (multiple > 1 ? ":" + std::to_string(multiple) : ""));
     }
   }
   return ranges;
@@ -74,6 +81,8 @@ Result<SavedModel> toOnnx(const Module& module, const SaveOptions& options) {
     head.bytes(8, set.str());
   }
   for (const auto& [key, value] : options.metadata) head.bytes(14, entryMessage(key, value));
+  if (!options.dimRelations.empty())
+    head.bytes(14, entryMessage(std::string(kRelationsKey), options.dimRelations));
   for (const auto& [key, value] : rangesOf(module)) head.bytes(14, entryMessage(key, value));
   saved.head = head.take();
   return saved;

@@ -34,6 +34,7 @@ struct SaveOptions {
   std::vector<std::string> inputNames, outputNames;  // of @main; none: its values' own
   std::string graphName = "main";
   std::vector<std::pair<std::string, std::string>> metadata;
+  std::string dimRelations;  // dim_metadata.h; ranges and multiples are written from the facts of the module
   // The same values with their types, for a module before inference; null: none.
   const Module* typed = nullptr;
 };

@@ -200,6 +200,19 @@ class PartWriter {
     return {};
   }
 
+  // Does the part have the tensors that it is about?
+  bool holds(const TensorAnnotation& annotation, const std::unordered_set<Text>& made,
+             const std::vector<std::string>& inputs) const {
+    const auto has = [&](Text name) {
+      const bool isWeight = weights_.count(name) != 0 && used_.count(name) != 0;
+      return isWeight || made.count(name) != 0 ||
+             std::find(inputs.begin(), inputs.end(), name) != inputs.end();
+    };
+    return has(annotation.tensorName) &&
+           std::all_of(annotation.parameters.begin(), annotation.parameters.end(),
+                       [&](const StringPair& parameter) { return has(parameter.value); });
+  }
+
   Result<ModelPart> emit() {
     ModelPart part;
     GraphEdit edit;
@@ -244,6 +257,10 @@ class PartWriter {
       DYN_TRY(const std::string field, valueField(field::kOutput, name, types_));
       edit.last += field;
     }
+    for (const TensorAnnotation& annotation : graph_.quantizationAnnotations)
+      if (!holds(annotation, made, part.inputs)) leaveOut(annotation.bytes);
+    for (const Text training : model_.trainingInfos) leaveOut(training);
+    edit.dims = request_.dims ? request_.dims(part.inputs) : Metadata();
     DYN_TRY(part.file, editGraph(model_, std::move(edit)));
     return part;
   }

@@ -6,10 +6,12 @@
 // The part holds the nodes on a path from `from` to `to`, and those that they need and that follow from
 // weights alone. What else they need becomes an input, too; but of shapes and other whole numbers of rank 0
 // or 1 the nodes are taken in, up to the sizes that they are read off: so dims stay formulas.
-// Names, attributes, weights and metadata stay as they are. A size that only the values of a run decide is a
+// Names, attributes, weights and metadata stay as they are, but for what speaks of things that the part does
+// not have: dims, annotations of other tensors, training. A size that only the values of a run decide is a
 // name of its own, `unk_7`.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -20,6 +22,8 @@ namespace dyn::onnx {
 
 struct PartRequest {
   std::vector<std::string> from, to;  // empty: the inputs, the outputs
+  // What holds of the dims of a model with these inputs (dim_metadata.h). None: nothing is said of them.
+  std::function<Metadata(const std::vector<std::string>& inputs)> dims = {};
 };
 
 struct ModelPart {

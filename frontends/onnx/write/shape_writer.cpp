@@ -12,12 +12,11 @@ namespace {
 
 constexpr uint32_t kDataLocation = 14;  // of TensorProto
 
-using Metadata = std::map<std::string, std::string, std::less<>>;
-
 class TypeWriter {
  public:
-  TypeWriter(std::shared_ptr<const MappedFile> file, const TypesByName& types, const Metadata& metadata)
-      : source_(file), types_(types), metadata_(metadata) {
+  TypeWriter(std::shared_ptr<const MappedFile> file, const TypesByName& types,
+             const std::optional<Metadata>& dims)
+      : source_(file), types_(types), dims_(dims) {
     result_.source = std::move(file);
   }
 
@@ -28,10 +27,11 @@ class TypeWriter {
         DYN_CHECK(writeGraph(part.content));
         continue;
       }
-      DYN_TRY(const bool isReplaced, replaces(part));
-      if (!isReplaced) result_.keep(part.all);
+      DYN_TRY(const bool ofDims, saysOfDims(part, source_));
+      if (!ofDims || !dims_) result_.keep(part.all);
     }
-    for (const auto& [key, value] : metadata_) addMessage(field::kMetadataOfModel, entryMessage(key, value));
+    if (dims_)
+      for (const auto& [key, value] : *dims_) result_.add(metadataField(key, value));
     return std::move(result_);
   }
 
@@ -45,14 +45,6 @@ class TypeWriter {
     for (const FilePart& part : parts)
       if (part.number != field::kNameOfValue && part.number != field::kTypeOfValue) message += part.all;
     return message;
-  }
-  // Is it an entry of the file whose key has another value now?
-  Result<bool> replaces(const FilePart& part) {
-    if (part.number != field::kMetadataOfModel) return false;
-    DYN_TRY(const std::vector<FilePart> entry, partsOf(part.content, source_));
-    for (const FilePart& one : entry)
-      if (one.number == field::kKeyOfEntry) return metadata_.find(one.content) != metadata_.end();
-    return false;
   }
   void addMessage(uint32_t number, const std::string& message) {
     WireWriter out;
@@ -113,15 +105,15 @@ class TypeWriter {
 
   WireSource source_;
   const TypesByName& types_;
-  const Metadata& metadata_;
+  const std::optional<Metadata>& dims_;
   FilePieces result_;
 };
 
 }  // namespace
 
 Result<FilePieces> withTypes(std::shared_ptr<const MappedFile> file, const TypesByName& types,
-                             const Metadata& metadata) {
-  return TypeWriter(std::move(file), types, metadata).write();
+                             const std::optional<Metadata>& dims) {
+  return TypeWriter(std::move(file), types, dims).write();
 }
 
 }  // namespace dyn::onnx

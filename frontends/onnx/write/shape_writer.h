@@ -11,6 +11,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "compiler/ir/type.h"
@@ -20,9 +21,9 @@ namespace dyn::onnx {
 
 using TypesByName = std::map<std::string, Type, std::less<>>;
 
-// Types that ONNX cannot say (of trees, of functions) are left out. `metadata`: entries of metadata_props
-// that the new file has, instead of the file's own of those keys.
+// Types that ONNX cannot say (of trees, of functions) are left out. `dims`: entries of metadata_props in
+// place of the file's own about dims (dim_metadata.h); nothing: those stay.
 Result<FilePieces> withTypes(std::shared_ptr<const MappedFile> file, const TypesByName& types,
-                             const std::map<std::string, std::string, std::less<>>& metadata = {});
+                             const std::optional<Metadata>& dims = {});
 
 }  // namespace dyn::onnx

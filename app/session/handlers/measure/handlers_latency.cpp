@@ -33,7 +33,21 @@ std::string dimsText(const DimValues& dims) {
 constexpr size_t kMostSizes = 48;
 constexpr size_t kEnoughSizes = 24;  // that the time is divided among
 
-// Of every dim: the range that is given, else the one that the model states.
+bool isAmong(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+// The error of a range for a dim that follows from others that are given.
+Error followsFromOthers(LoadedModel& model, const std::string& dim) {
+  Error error = makeError(DiagnosticId::usageError,
+                          "--dim " + dim + ": it follows from the other dims that are given: leave it out");
+  const DimSolver& facts = *factsOfDims(model);
+  for (const Fact& fact : facts.factsAbout(facts.context().symbol(dim).symbol()))
+    if (fact.kind == FactKind::equal) error.diagnostic().notes.push_back(fact.toString());
+  return error;
+}
+
+// Of every dim that does not follow from others: the range that is given, else the one that the model states.
 Result<std::vector<SizeRange>> rangesOf(LoadedModel& model, const std::vector<DimSpec>& specs) {
   CallDims dims(model.signature());
   for (const DimSpec& spec : specs) {
@@ -42,9 +56,14 @@ Result<std::vector<SizeRange>> rangesOf(LoadedModel& model, const std::vector<Di
                        "--dim " + spec.text + ": a value or a range, 1..512, is wanted here");
     DYN_CHECK(dims.bind(spec.name, spec.value.value_or(spec.low.value_or(1))));
   }
+  std::vector<std::string> given;
+  for (const DimSpec& spec : specs) given.push_back(spec.name);
+  const std::vector<std::string> free = freeDims(model, given);
+  for (const std::string& name : given)
+    if (isAmong(dims.names(), name) && !isAmong(free, name)) return followsFromOthers(model, name);
   std::vector<SizeRange> ranges;
   const std::vector<LimitSymbol> symbols = limitSymbols(model);
-  for (const std::string& name : dims.names()) {
+  for (const std::string& name : free) {
     SizeRange range{name};
     const auto known = std::find_if(symbols.begin(), symbols.end(),
                                     [&](const LimitSymbol& one) { return one.name == name; });
@@ -152,7 +171,14 @@ class Measurement {
   }
 
   Status measure(const DimValues& dims) {
+    DYN_TRY(const LoadedModel* model, state_.model());
     Command command = Command::of(CommandId::run);
+    const DimValues all = completeDims(model->signature(), dims);
+    for (const std::string& name : model->info().symbols)
+      if (all.count(name) == 0) {
+        refused_.push_back({dims, "no size of " + name + " fits what is said of the dims"});
+        return {};
+      }
     for (const auto& [name, value] : dims) command.add("dim", name + "=" + std::to_string(value));
     for (const std::string& input : command_.all("input")) command.add("input", input);
     Result<RunResult> result = runOf(command);
@@ -163,7 +189,7 @@ class Measurement {
     if (!result.ok()) return result.takeError();
     RunRecord record = recordOf(state_, command, timesOf(*result), result->randomInputs);
     record.command = std::string(commandSpec(CommandId::latency).name);
-    record.dims = dims;
+    record.dims = all;
     samples_.push_back({dims, record.time});
     records_.push_back(record);
     records_.back().number = keep(state_, std::move(record));
@@ -244,7 +270,9 @@ Result<View> handle_latency(SessionState& state, const Command& command, Outcome
   } else {
     DYN_TRY(const std::vector<DimSpec> specs, parseDimSpecs(command.all("dim")));
     DYN_TRY(std::vector<SizeRange> ranges, rangesOf(*model, specs));
-    const std::vector<std::string> quantities = latencyQuantitiesOf(*model);
+    std::vector<std::string> dims;
+    for (const SizeRange& range : ranges) dims.push_back(range.dim);
+    const std::vector<std::string> quantities = latencyQuantitiesOf(*model, dims);
     Measurement measurement(state, command, std::move(ranges), seconds, quantities);
     DYN_CHECK(measurement.run());
     view.refused = measurement.refused();

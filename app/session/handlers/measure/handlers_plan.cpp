@@ -60,14 +60,14 @@ void boundBySizes(const LatencyModel& latency, std::vector<LimitSymbol>& symbols
 Result<LimitView> timeLimitView(SessionState& state, LoadedModel& model, const Command& command,
                                 const DimValues& dims, Limit limit, const CostOfDims& peakOf) {
   DYN_TRY(const LatencyModel latency, latencyOf(state, model, command));
-  std::vector<LimitSymbol> symbols = limitSymbols(model);
+  std::vector<LimitSymbol> symbols = freeSymbols(model, dims);
   boundBySizes(latency, symbols);
   const CostOfDims timeOf = [&](const DimValues& values) -> Result<int64_t> {
     // Is there a run of these sizes at all? Values that a dry run does not have decide nothing here.
     if (const Result<int64_t> peak = peakOf(values);
         !peak.ok() && peak.error().id != DiagnosticId::unsupportedFeature)
       return Error{peak.error()};
-    const std::optional<Latency> time = latency.at(values);
+    const std::optional<Latency> time = latency.at(completeDims(model.signature(), values));
     if (!time)
       return makeError(DiagnosticId::unsupportedFeature,
                        "unsupported: the formula of the time needs more dims");
@@ -89,13 +89,14 @@ Result<View> handle_limit(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(Runner runner, makeRunner(*model, state.now.options));
   DYN_CHECK(assumeLengths(*model, question, runner));
   const CostOfDims peakOf = [&](const DimValues& values) {
-    return runner.predictPeak(values, Runner::Warmth::repeated, state.interruption);
+    return runner.predictPeak(completeDims(model->signature(), values), Runner::Warmth::repeated,
+                              state.interruption);
   };
   if (limit.unit == LimitUnit::nanoseconds) {
     DYN_TRY(LimitView view, timeLimitView(state, *model, command, question.dims, limit, peakOf));
     return makeView(std::move(view));
   }
-  DYN_TRY(LimitView view, limitView(limitSymbols(*model), question.dims, limit, peakOf));
+  DYN_TRY(LimitView view, limitView(freeSymbols(*model, question.dims), question.dims, limit, peakOf));
   return makeView(std::move(view));
 }
 
@@ -189,7 +190,10 @@ Result<View> handle_sweep(SessionState& state, const Command& command, Outcome&)
   DYN_TRY(const auto range, sweepRange(*symbol, command.text("range")));
   DYN_TRY(MachineLimits limits, machineLimits(state.now.options, state.interruption,
                                               [&](const std::string& text) { state.log(text); }));
-  const ForecastOfDims forecast = [&](const DimValues& values) -> Result<Forecast> {
+  DimValues first = dims;
+  first.emplace(symbol->name, 0);
+  const ForecastOfDims forecast = [&](const DimValues& free) -> Result<Forecast> {
+    const DimValues values = completeDims(model->signature(), free);
     DYN_TRY(Runner::DryRun dryRun, runner.dryRunEvents(values, state.interruption));
     Forecast at;
     for (const KernelRow& row : predictKernels(dryRun, model->compiled()->lowered, limits).rows)
@@ -200,8 +204,9 @@ Result<View> handle_sweep(SessionState& state, const Command& command, Outcome&)
     at.versions = versionsText(rows);
     return at;
   };
-  DYN_TRY(SweepView view, sweepView(*symbol, symbols, dims, range.first, range.second, pointsCount, forecast,
-                                    [&](double part) { state.progress("sweeping " + symbol->name, part); }));
+  DYN_TRY(SweepView view,
+          sweepView(*symbol, freeSymbols(*model, first), dims, range.first, range.second, pointsCount,
+                    forecast, [&](double part) { state.progress("sweeping " + symbol->name, part); }));
   view.measured = measuredAlong(state.runs.of(state.now.model), view.symbol, view.others);
   return makeView(std::move(view));
 }

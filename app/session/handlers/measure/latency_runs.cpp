@@ -4,6 +4,7 @@
 
 #include "app/engine/model/file_digest.h"
 #include "app/engine/model/model_flops.h"
+#include "app/session/answers/limit_view.h"
 #include "app/session/handlers/run_records.h"
 
 namespace dyn {
@@ -21,11 +22,18 @@ std::vector<LatencySample> samplesOf(const std::vector<RunRecord>& runs, const R
 
 }  // namespace
 
-std::vector<std::string> latencyQuantitiesOf(LoadedModel& model) {
+std::vector<std::string> latencyQuantitiesOf(LoadedModel& model, const std::vector<std::string>& dims) {
   std::string flops;
   if (model.hasModule())
-    if (const Dim formula = flopsOf(model.typed())) flops = model.ir().facts().canonical(formula).toString();
-  return latencyQuantities(CallDims(model.signature()).names(), flops);
+    if (const Dim formula = flopsOf(model.typed())) {
+      const Dim known = model.ir().facts().canonical(formula);
+      const std::vector<SymbolId> symbols = symbolsOf(known);
+      if (std::all_of(symbols.begin(), symbols.end(), [&](SymbolId symbol) {
+            return std::find(dims.begin(), dims.end(), model.ir().dims().symbolName(symbol)) != dims.end();
+          }))
+        flops = known.toString();
+    }
+  return latencyQuantities(dims, flops);
 }
 
 Result<LatencyModel> latencyOf(SessionState& state, LoadedModel& model, const Command& command) {
@@ -46,7 +54,8 @@ Result<LatencyModel> latencyOf(SessionState& state, LoadedModel& model, const Co
           differencesOf(entry.record, here, Sameness::comparable).empty())
         runs.push_back(entry.record);
   }
-  Result<LatencyModel> latency = fitLatency(latencyQuantitiesOf(model), samplesOf(runs, here));
+  Result<LatencyModel> latency =
+      fitLatency(latencyQuantitiesOf(model, freeDims(model, {})), samplesOf(runs, here));
   if (!latency.ok())
     return std::move(latency.takeError()).note("latency --dim seq=1..512 measures sizes of this range");
   return latency;

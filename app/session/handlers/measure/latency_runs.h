@@ -6,8 +6,8 @@
 
 namespace dyn {
 
-// What the loaded model's time may depend on.
-std::vector<std::string> latencyQuantitiesOf(LoadedModel& model);
+// What the loaded model's time may depend on, as formulas of these dims.
+std::vector<std::string> latencyQuantitiesOf(LoadedModel& model, const std::vector<std::string>& dims);
 // From the file of --runs, else from the runs of this session with the same program on this machine.
 // Errors: those of the file; usageError where there are too few sizes, saying how they are measured.
 Result<LatencyModel> latencyOf(SessionState& state, LoadedModel& model, const Command& command);

@@ -48,9 +48,11 @@ Result<View> handle_infer([[maybe_unused]] SessionState& state, [[maybe_unused]]
   }
   std::sort(result.untyped.begin(), result.untyped.end());
   const std::string path = typed.model->request().path;
+  std::vector<std::string> inputs;
+  for (const ValueInfo& input : typed.model->info().inputs) inputs.push_back(input.name);
   DYN_TRY(MappedFile mapped, MappedFile::open(path));
   DYN_TRY(const onnx::FilePieces made, onnx::withTypes(std::make_shared<const MappedFile>(std::move(mapped)),
-                                                       typed.types, typed.model->dimMetadata()));
+                                                       typed.types, dimsOfInputs(typed, inputs)));
   DYN_TRY(const int64_t bytes, writeOnnxPieces(made, path, file));
   result.file = {file, bytes};
   return makeView(std::move(result));

@@ -65,7 +65,10 @@ Result<View> handle_extract([[maybe_unused]] SessionState& state, [[maybe_unused
   const std::string path = typed.model->request().path;
   DYN_TRY(const onnx::Model model, onnx::openModel(path));
   DYN_TRY(const onnx::ModelPart part,
-          onnx::partOf(model, {command.all("from"), command.all("to")}, typed.types));
+          onnx::partOf(model,
+                       {command.all("from"), command.all("to"),
+                        [&](const std::vector<std::string>& inputs) { return dimsOfInputs(typed, inputs); }},
+                       typed.types));
   result.nodesCount = part.nodesCount;
   result.allNodesCount = static_cast<int64_t>(model.graph->nodes.size());
   result.weightsBytes = part.weightsBytes;

@@ -45,6 +45,14 @@ Result<TypedOnnxFile> typedOnnxFile(SessionState& state) {
   return result;
 }
 
+onnx::Metadata dimsOfInputs(const TypedOnnxFile& typed, const std::vector<std::string>& inputs) {
+  LoadedModel::NamedTypes types;
+  for (const std::string& input : inputs)
+    if (const auto type = typed.types.find(input); type != typed.types.end())
+      types.emplace_back(input, type->second);
+  return typed.model->dimMetadata(types);
+}
+
 Result<int64_t> writeOnnxPieces(const onnx::FilePieces& pieces, const std::string& from,
                                 const std::string& file) {
   if (!file.ends_with(".onnx"))

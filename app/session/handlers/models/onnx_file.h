@@ -20,6 +20,8 @@ struct TypedOnnxFile {
 };
 // Errors: unsupportedFeature where the model is no ONNX file or came by standard input.
 Result<TypedOnnxFile> typedOnnxFile(SessionState& state);
+// What holds of the dims of a file with these inputs, as entries of its metadata.
+onnx::Metadata dimsOfInputs(const TypedOnnxFile& typed, const std::vector<std::string>& inputs);
 
 // The new file; its size. `from`: the file that it was made of, beside which it has to be where weights lie
 // in files of their own. Error usageError where the name does not end in .onnx.

@@ -7,6 +7,8 @@
 #include <iterator>
 
 #include "app/engine/run/run_result.h"
+#include "app/session/views/memory_views.h"
+#include "app/session/views/predict_views.h"
 #include "app/session/views/why_views.h"
 #include "tests/support/session_fixture.h"
 #ifdef DYN_HAVE_ONNX
@@ -17,8 +19,11 @@
 namespace dyn {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
+using testing::IsSupersetOf;
+using testing::Not;
 
 constexpr const char* kTwo = R"(fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32]) {
   %s = concat(%a, %a) {axis = 0}
@@ -122,6 +127,52 @@ TEST_F(DimRelations, ARunChecksThem) {
   EXPECT_THAT(outcome->error->message, HasSubstr("m = 2*n (user: --dim m=2*n)"));
 }
 
+TEST_F(DimRelations, TravelInAPackage) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  const std::string package = folder_ / "said.dynpkg";
+  ASSERT_TRUE(loadText(kTwo)->ok());
+  ASSERT_TRUE(line(":compile -o " + package + " --dim m=2*n --dim 1<=n<=64")->ok());
+  ASSERT_TRUE(line(":load " + package)->ok());
+  EXPECT_THAT(factsOf("m"), testing::ElementsAre("m = 2*n (user: --dim m=2*n)"));
+  const auto table = line(":dims");
+  EXPECT_EQ(table->as<DimsTable>()->rows.at(0).high, 64);
+  EXPECT_EQ(table->as<DimsTable>()->rows.at(1).high, 128);
+  EXPECT_EQ(line(":dims o")->error->id, DiagnosticId::textName);
+  EXPECT_EQ(line(":run --dim n=3")->as<RunResult>()->outputs.at(0).type, "Tensor[(6), f32]");
+  EXPECT_EQ(line(":run --dim m=8")->as<RunResult>()->outputs.at(0).type, "Tensor[(8), f32]");
+  EXPECT_THAT(line(":run --dim n=3 --dim m=5")->error->message, HasSubstr("m = 2*n (user: --dim m=2*n)"));
+  EXPECT_FALSE(line(":run --dim m=7")->ok());
+  EXPECT_THAT(line(":load " + package + " --dim m=3*n")->error->message,
+              HasSubstr("declared when it was compiled"));
+  // The bytes of two compilations are the same, and nothing is said where nothing is known.
+  ASSERT_TRUE(loadText(kTwo)->ok());
+  ASSERT_TRUE(line(":compile -o " + package)->ok());
+  ASSERT_TRUE(line(":load " + package)->ok());
+  EXPECT_TRUE(factsOf("m").empty());
+  EXPECT_FALSE(line(":run --dim n=3")->ok());
+}
+
+TEST_F(DimRelations, TravelInATextModule) {
+  ASSERT_TRUE(loadText(kTwo, "--dim m=2*n --dim n=8..64:8")->ok());
+  const std::string saved = folder_ / "saved.dyn";
+  ASSERT_TRUE(line(":save model " + saved)->ok());
+  ASSERT_TRUE(line(":load " + saved)->ok());
+  EXPECT_THAT(factsOf("m"), Contains("m = 2*n (user: --dim m=2*n)"));
+  EXPECT_EQ(line(":dims n")->as<DimsTable>()->rows.at(0).multiple, 8);
+}
+
+TEST_F(DimRelations, LimitsAreOfDimsThatDoNotFollow) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  ASSERT_TRUE(loadText(kTwo, "--dim m=2*n")->ok());
+  const auto limit = line(":limit 1MB");
+  ASSERT_TRUE(limit->ok()) << limit->error->toString();
+  ASSERT_EQ(limit->as<LimitView>()->rows.size(), 1u);
+  const int64_t largest = *limit->as<LimitView>()->rows[0].largest;
+  EXPECT_GT(largest, 1000) << "m grows with n";
+  EXPECT_TRUE(line(":sweep n 1..64 --points 3")->ok());
+  EXPECT_EQ(line(":sweep m 2..64 --points 3")->as<SweepView>()->others.size(), 0u);
+}
+
 #ifdef DYN_HAVE_ONNX
 TEST_F(DimRelations, TravelInAnOnnxFile) {
   ASSERT_TRUE(loadText(kTwo, "--dim m=2*n --dim n=1..64")->ok());
@@ -142,6 +193,46 @@ TEST_F(DimRelations, TravelInAnOnnxFile) {
   ASSERT_FALSE(contradiction->ok());
   EXPECT_THAT(contradiction->error->toString(),
               testing::AllOf(HasSubstr("file: m=2*n"), HasSubstr("user: --dim m=3*n+1")));
+}
+
+// Of dims that a part does not have nothing is said; those that are numbers are written as numbers.
+TEST_F(DimRelations, OfTheDimsOfANewFileAreWritten) {
+  ASSERT_TRUE(loadText("dim 2*p <= m\n"
+                       "fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32], %c: Tensor[(p), f32]) {\n"
+                       "  %s = concat(%a, %a) {axis = 0}\n  %r = relu(%b)\n  %t = add(%s, %r)\n"
+                       "  %u = relu(%c)\n  return %t, %u\n}\n",
+                       "--dim m=2*n --dim p=4*k --dim n=1..64:8 --dim p=2..100")
+                  ->ok());
+  const std::string whole = folder_.path() + "/whole.onnx", made = folder_.path() + "/made.onnx";
+  ASSERT_TRUE(line(":save " + whole)->ok());
+  const auto loaded = [&](const std::string& file) {
+    const auto outcome = line(":load " + file);
+    EXPECT_TRUE(outcome->ok());
+    EXPECT_TRUE(outcome->warnings.empty()) << outcome->warnings.at(0).toString();
+  };
+  loaded(whole);
+  EXPECT_THAT(factsOf("p"),
+              IsSupersetOf({"m - 2*p >= 0 (file: m - 2*p>=0)", "p is a multiple of 4 (file: p=4*k)"}));
+  EXPECT_THAT(factsOf("n"), Contains(HasSubstr("n is a multiple of 8")));
+  ASSERT_TRUE(line(":extract " + made + " --to u")->ok());
+  loaded(made);
+  EXPECT_THAT(factsOf("p"), Contains("p is a multiple of 4 (file: p=4*k)"));
+  EXPECT_EQ(line(":dims p")->as<DimsTable>()->rows.at(0).high, 100);
+  ASSERT_TRUE(line(":load " + whole + " --dim n=16 --dim p=0..50")->ok());
+  ASSERT_TRUE(line(":infer " + made)->ok());
+  loaded(made);
+  EXPECT_THAT(factsOf("m"), Contains("m = 32 (file: m=2*16)"));
+  EXPECT_THAT(factsOf("p"), Contains(HasSubstr("p in 4..50")));
+  // What stood for any number is a dim of the opened model.
+  ASSERT_TRUE(loadText("fn @main(%x: Tensor[(1, n), f32]) {\n  %y = relu(%x)\n  return %y\n}\n",
+                       "--dim n=32*batch --dim n+1<=96")
+                  ->ok());
+  ASSERT_TRUE(line(":save " + whole)->ok());
+  loaded(whole);
+  ASSERT_TRUE(line(":generalise " + made + " --at x.0=batch --at x.1=n:32")->ok());
+  loaded(made);
+  EXPECT_THAT(factsOf("n"),
+              AllOf(Contains("n + 1 <= 96 (file: n+1<=96)"), Not(Contains(HasSubstr("batch")))));
 }
 
 // A file is not lost by what its metadata says, and makes no other file be read.

@@ -62,6 +62,43 @@ TEST_F(Parts, ShapesAreComputedAndOtherValuesAreInputs) {
   EXPECT_EQ(part->weightsBytes, 0);
 }
 
+TEST_F(Parts, SayNothingOfWhatTheyDoNotHave) {
+  const auto annotation = [](const char* tensor, const char* scale) {
+    return Msg().sub(1, tensor).sub(2, Msg().sub(1, "SCALE_TENSOR").sub(2, scale));
+  };
+  const auto entry = [](const char* key, const char* value) { return Msg().sub(1, key).sub(2, value); };
+  const Msg graph = Msg(graph_)
+                        .sub(14, annotation("h", "w"))
+                        .sub(14, annotation("h", "unused"))
+                        .sub(14, annotation("y", "w"));
+  const Msg whole = Msg()
+                        .num(1, 8)
+                        .sub(7, graph)
+                        .sub(8, Msg().num(2, 17))
+                        .sub(14, entry("author", "somebody"))
+                        .sub(14, entry("dyn.dims", "n<=m"))
+                        .sub(14, entry("dyn.dim.n", "1..8"))
+                        .sub(20, Msg().sub(1, Msg().sub(2, "training")));
+  Result<Model> model = readModel(MappedFile::fromBytes(whole.bytes, "m.onnx"));
+  ASSERT_TRUE(model.ok()) << model.error().toString();
+  PartRequest request{{"x"}, {"a"}};
+  std::vector<std::string> inputs;
+  request.dims = [&](const std::vector<std::string>& names) {
+    inputs = names;
+    return Metadata{{"dyn.dim.n", "1..4"}};
+  };
+  const Result<ModelPart> part = partOf(*model, request, types_);
+  ASSERT_TRUE(part.ok()) << part.error().toString();
+  EXPECT_THAT(inputs, ElementsAre("x"));
+  const Model made = again(part->file);
+  ASSERT_EQ(made.graph->quantizationAnnotations.size(), 1u);
+  EXPECT_EQ(made.graph->quantizationAnnotations[0].parameters[0].value, "w");
+  EXPECT_TRUE(made.trainingInfos.empty());
+  ASSERT_EQ(made.metadata.size(), 2u);
+  EXPECT_EQ(made.metadata[0].value, "somebody");
+  EXPECT_EQ(made.metadata[1].value, "1..4");
+}
+
 TEST_F(Parts, WhatIsAskedForHasToBeThere) {
   const Model model = modelOf(graph_);
   EXPECT_THAT(partOf(model, {{"x"}, {"b"}}, types_).error().message, HasSubstr("no such value"));

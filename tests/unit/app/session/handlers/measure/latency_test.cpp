@@ -71,6 +71,31 @@ TEST_F(LatencyTest, MeasuresSizesAndMakesAFormula) {
   EXPECT_TRUE(has(1) && has(200));
 }
 
+// Of m = 2*n one has to be given; the runs of a file have both.
+TEST_F(LatencyTest, DimsThatFollowFromOthersAreNotAsked) {
+  constexpr const char* kPairs =
+      "fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32]) {\n"
+      "  %s = concat(%a, %a) {axis = 0}\n  %t = add(%s, %b)\n  return %t\n}\n";
+  ASSERT_TRUE(loadText(kPairs, "--dim m=2*n")->ok());
+  const std::string file = folder_ / "pairs.json";
+  const auto outcome = line(":latency --dim n=1..400 --seconds 0.05 -o " + file);
+  ASSERT_TRUE(outcome->ok()) << outcome->error->toString();
+  EXPECT_TRUE(outcome->as<LatencyView>()->refused.empty());
+  for (const LatencyRow& row : outcome->as<LatencyView>()->rows) EXPECT_EQ(row.dims.count("m"), 0u);
+  const auto read = line(":latency --runs " + file);
+  ASSERT_TRUE(read->ok()) << read->error->toString();
+  EXPECT_THAT(readText(file), HasSubstr("\"m\":"));
+  EXPECT_TRUE(line(":predict --dim m=80 --runs " + file)->as<PredictView>()->byRuns);
+  const auto backward = line(":latency --dim m=2..800 --seconds 0.05");
+  ASSERT_TRUE(backward->ok()) << backward->error->toString();
+  for (const LatencyRow& row : backward->as<LatencyView>()->rows) EXPECT_EQ(row.dims.at("m") % 2, 0);
+  EXPECT_THAT(error(":latency --dim n=1..400 --dim m=2..800"),
+              testing::AllOf(HasSubstr("m = 2*n (user: --dim m=2*n)"), HasSubstr("leave it out")));
+  const auto limit = line(":limit 10s --runs " + file);
+  ASSERT_TRUE(limit->ok()) << limit->error->toString();
+  EXPECT_EQ(limit->as<LimitView>()->rows.size(), 1u);
+}
+
 TEST_F(LatencyTest, AnswersLimitsAndPredictionsByTheRunsOfAFile) {
   const std::string file = writtenRuns();
   const auto formula = line(":latency --runs " + file);
