@@ -77,8 +77,8 @@ TEST(BatchSlices, bitsAreThoseOfTheWholeBatch) {
   test::expectSameBits(text, sliced("4096"), whole(), sets, 2);
 }
 
-// Attention whose queries are a view of a convolution's result, made before the sliced operations: its elements
-// do not lie side by side, and its slices are views of that result.
+// Attention whose queries are a view of a convolution's result, made before the sliced operations: its
+// elements do not lie side by side, and its slices are views of that result.
 TEST(BatchSlices, slicesOfAViewAreViewsOfItsBase) {
   const std::string text = "fn @main(%x: Tensor[(n, 3, h, w), f32]) {\n" +
                            test::constant("w0", {48, 3, 1, 1}, 1) + test::constant("w1", {8, 16, 3, 3}, 2) +
