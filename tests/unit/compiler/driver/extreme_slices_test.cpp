@@ -98,8 +98,8 @@ TEST(ExtremeSlices, rangesByLargeSteps) {
          {HostTensor::scalarInt(Dtype::i64, INT64_MIN + 1)}});
 }
 
-// A start cut from a vector at a place that is a value: the other vectors tell how many starts there are, and a
-// run where there are more or fewer ends. So are the elements of vectors read in TensorFlow's exports.
+// A start cut from a vector at a place that is a value: the other vectors tell how many starts there are, and
+// a run where there are more or fewer ends. So are the elements of vectors read in TensorFlow's exports.
 TEST(SlicesByCutVectors, TheLengthIsThatOfTheOtherVectors) {
   std::vector<std::vector<HostTensor>> sets;
   for (int64_t at : {-4, -1, 0, 1, 2, 3})
