@@ -5,7 +5,7 @@
 namespace dyn {
 namespace {
 
-std::string quantisedBytes(const std::vector<int64_t>& shape) {
+std::string filterBytes(const std::vector<int64_t>& shape) {
   int64_t number = 0;
   const auto write = [&](const auto& self, size_t axis) -> std::string {
     if (axis == shape.size()) return std::to_string(number++ * 7 % 31 - 15);
@@ -27,7 +27,7 @@ TEST(Fold, FiltersAreDequantisedOnce) {
   for (const char* conv : {"conv", "conv_transpose"}) {
     const std::string text =
         "fn @main(%x: Tensor[(n, 64, h, w), f32]) {\n%q = constant() {value = " +
-        quantisedBytes({64, 32, 3, 3}) + "}\n%f = dequantize_linear(%q, f32[] 0.01)\n%y = " + conv +
+        filterBytes({64, 32, 3, 3}) + "}\n%f = dequantize_linear(%q, f32[] 0.01)\n%y = " + conv +
         "(%x, %f) {group = " + (std::string(conv) == "conv" ? "2" : "1") + "}\nreturn %y }";
     EXPECT_EQ(dequantisedAfterFold(text), 0) << conv;
     test::expectSame(text, {{test::randomTensor(Dtype::f32, {2, 64, 5, 4}, 1)},
@@ -37,7 +37,7 @@ TEST(Fold, FiltersAreDequantisedOnce) {
 
 TEST(Fold, TablesStayAsSmallAsTheFile) {
   const std::string text =
-      "fn @main(%i: Tensor[(n), i64]) {\n%q = constant() {value = " + quantisedBytes({640, 32}) +
+      "fn @main(%i: Tensor[(n), i64]) {\n%q = constant() {value = " + filterBytes({640, 32}) +
       "}\n%t = dequantize_linear(%q, f32[] 0.01)\n%y = gather(%t, %i) {axis = 0}\n"
       "return %y }";
   EXPECT_EQ(dequantisedAfterFold(text), 1);
@@ -45,10 +45,10 @@ TEST(Fold, TablesStayAsSmallAsTheFile) {
 
 // Another reader of the filters wants them at every run: they are not dequantised twice.
 TEST(Fold, FiltersThatAreReadOtherwiseStay) {
-  const std::string text = "fn @main(%x: Tensor[(n, 32, h, w), f32]) {\n%q = constant() {value = " +
-                           quantisedBytes({64, 32, 3, 3}) +
-                           "}\n%f = dequantize_linear(%q, f32[] 0.01)\n%y = conv(%x, %f)\n%z = neg(%f)\n"
-                           "return %y, %z }";
+  const std::string text =
+      "fn @main(%x: Tensor[(n, 32, h, w), f32]) {\n%q = constant() {value = " + filterBytes({64, 32, 3, 3}) +
+      "}\n%f = dequantize_linear(%q, f32[] 0.01)\n%y = conv(%x, %f)\n%z = neg(%f)\n"
+      "return %y, %z }";
   EXPECT_EQ(dequantisedAfterFold(text), 1);
 }
 
