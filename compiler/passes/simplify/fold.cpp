@@ -3,9 +3,9 @@
 //   before  %w = constant {...}  %t = transpose(%w) {perm = [1, 0]}        after  %t = constant {...}
 // A constant that the body of an if or a loop captures becomes one of the body's own, so that what the body
 // makes of it folds too. Evaluation is the operators' reference evaluation. A result much larger than its
-// operands stays an operation (a small file must not become a large model; filters of convolutions may grow to
-// what they were before they were quantised), and so does one whose evaluation fails: the error belongs to the
-// run. Cost: time of one evaluation per folded operation.
+// operands stays an operation (a small file must not become a large model; filters of convolutions may grow
+// to what they were before they were quantised), and so does one whose evaluation fails: the error belongs
+// to the run. Cost: time of one evaluation per folded operation.
 #include <algorithm>
 #include <unordered_set>
 
