@@ -99,7 +99,8 @@ Result<std::vector<int>> sliceAxes(InferContext& c, size_t count, int rank) {
 }
 
 // How many axes are sliced. The starts, ends, axes and steps are equally many, so the first vector whose
-// length is known tells: one cut from another at a place that is a value has a length that only the run knows.
+// length is known tells. One that was cut from another vector, at a place that is a value, has a length that
+// only the run knows.
 template <typename LengthOf>
 std::optional<int64_t> slicedAxes(const LengthOf& lengthOf) {
   for (int i = 1; i <= 4; ++i) {
