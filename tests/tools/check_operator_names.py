@@ -64,7 +64,7 @@ REWRITES = {
     "compiler/passes/simplify/moved_windows.cpp": "add cast deform_columns deform_conv matmul",
     "compiler/passes/rewrite/op_series.cpp": "reshape",
     "compiler/passes/layout/contraction_versions.cpp": "conv_packed gemm_packed",
-    "compiler/passes/simplify/fold.cpp": "cast matmul matmul_integer size transpose",
+    "compiler/passes/simplify/fold.cpp": "cast conv conv_transpose dequantize_linear matmul matmul_integer size transpose",
     "compiler/passes/layout/layout.cpp": "add conv_integer_packed conv_packed matmul mul pack_bytes pack_conv slice transpose",
     "compiler/passes/layout/layout_regions.cpp": "average_pool batch_norm concat conv conv_integer conv_transpose gather max_pool "
                                           "reduce_max reduce_mean reduce_min reduce_sum",

@@ -103,13 +103,30 @@ std::optional<int64_t> vectorLength(const InferContext& c, int i) {
   return c.solver().canonical(type.dims()[0]).constant();
 }
 
-Result<Contents> vectorContents(const InferContext& c, int i, std::string_view what) {
+namespace {
+
+Result<TensorOperand> integerVector(const InferContext& c, int i, std::string_view what) {
   DYN_TRY(TensorOperand operand, tensorOperand(c, i));
   DYN_CHECK(requireClass(c, operand, {DtypeClass::integer, DtypeClass::natural}, what));
   if (operand.rank() > 1) {
     return c.error(DiagnosticId::rankMismatch,
                    std::string(what) + " must be a vector, it is " + operand.type.toString());
   }
+  return operand;
+}
+
+}  // namespace
+
+Result<Contents> vectorContents(InferContext& c, int i, int64_t count, std::string_view what) {
+  if (vectorLength(c, i) || count > kMaxContents) return vectorContents(c, i, what);
+  DYN_TRY(TensorOperand operand, integerVector(c, i, what));
+  DYN_CHECK(c.requireEqual(operand.dims[0], constantDim(c, count),
+                           "the number of elements of " + std::string(what)));
+  return Contents(static_cast<size_t>(count));
+}
+
+Result<Contents> vectorContents(const InferContext& c, int i, std::string_view what) {
+  DYN_TRY(TensorOperand operand, integerVector(c, i, what));
   std::optional<int64_t> length = vectorLength(c, i);
   if (!length) {
     return operandNeeded(c, i, Need::Kind::shape,

@@ -50,6 +50,8 @@ std::optional<std::vector<int64_t>> constantElements(const InferContext& c, int 
 // The elements of an operand of rank 0 or 1 as dims where known (null Dim: unknown element); error when even
 // their number is unknown.
 Result<Contents> vectorContents(const InferContext& c, int i, std::string_view what);
+// The same of an operand that must have `count` elements: the run checks that where it is not known.
+Result<Contents> vectorContents(InferContext& c, int i, int64_t count, std::string_view what);
 // How many elements rank-1 operand i holds; nullopt when not constant.
 std::optional<int64_t> vectorLength(const InferContext& c, int i);
 

@@ -160,6 +160,28 @@ constexpr AttributeSpec kConstantOfShapeAttributes[] = {{"value", AttributeKind:
 
 // --- one_hot
 
+// The elements where the indices are constants and few: exports of repeat_interleave count repeats so.
+std::optional<Contents> oneHotContents(const InferContext& c, int rank, int axis, Dim size) {
+  const std::optional<std::vector<int64_t>> indices = constantElements(c, 0),
+                                            shape = constantSizes(c.operandType(0).dims());
+  const std::optional<Contents> values = c.operandContents(2);
+  if (!indices || !shape || !values || values->size() != 2 || !size.isConstant()) return std::nullopt;
+  const int64_t depth = *size.constant();
+  const auto inner = static_cast<size_t>(sizeProduct(*shape, axis, rank));
+  if (inner == 0 || depth < 0 || depth > kMaxContents / static_cast<int64_t>(indices->size()))
+    return std::nullopt;
+  Contents result;
+  for (size_t first = 0; first < indices->size(); first += inner) {
+    for (int64_t position = 0; position < depth; ++position) {
+      for (size_t k = first; k < first + inner; ++k) {
+        const int64_t index = (*indices)[k];
+        result.push_back((*values)[position == (index < 0 ? index + depth : index) ? 1 : 0]);
+      }
+    }
+  }
+  return result;
+}
+
 Status inferOneHot(InferContext& c) {
   DYN_TRY(TensorOperand indices, tensorOperand(c, 0));
   DYN_CHECK(
@@ -173,6 +195,9 @@ Status inferOneHot(InferContext& c) {
   Shape dims = indices.dims;
   dims.insert(dims.begin() + axis, size);
   setTensor(c, std::move(dims), values.dtype);
+  if (!isInteger(values.dtype) && values.dtype != Dtype::boolean) return {};
+  if (std::optional<Contents> contents = oneHotContents(c, indices.rank(), axis, size))
+    c.setResultContents(0, std::move(*contents));
   return {};
 }
 

@@ -98,13 +98,29 @@ Result<std::vector<int>> sliceAxes(InferContext& c, size_t count, int rank) {
   return axes;
 }
 
+// How many axes are sliced. The starts, ends, axes and steps are equally many, so the first vector whose
+// length is known tells. One that was cut from another vector, at a place that is a value, has a length that
+// only the run knows.
+template <typename LengthOf>
+std::optional<int64_t> slicedAxes(const LengthOf& lengthOf) {
+  for (int i = 1; i <= 4; ++i) {
+    if (const std::optional<int64_t> length = lengthOf(i)) return length;
+  }
+  return std::nullopt;
+}
+
 Status inferSlice(InferContext& c) {
   DYN_TRY(TensorOperand x, tensorOperand(c, 0));
-  DYN_TRY(Contents starts, vectorContents(c, 1, "the starts"));
-  DYN_TRY(Contents ends, vectorContents(c, 2, "the ends"));
+  const std::optional<int64_t> count =
+      slicedAxes([&](int i) { return c.hasOperand(i) ? vectorLength(c, i) : std::nullopt; });
+  const auto given = [&](int i, std::string_view what) {
+    return count ? vectorContents(c, i, *count, what) : vectorContents(c, i, what);
+  };
+  DYN_TRY(Contents starts, given(1, "the starts"));
+  DYN_TRY(Contents ends, given(2, "the ends"));
   Contents steps(starts.size(), constantDim(c, 1));
   if (c.hasOperand(4)) {
-    DYN_TRY(steps, vectorContents(c, 4, "the steps"));
+    DYN_TRY(steps, given(4, "the steps"));
   }
   if (starts.size() != ends.size() || starts.size() != steps.size()) {
     return c.error(DiagnosticId::rankMismatch, "starts, ends and steps differ in length");
@@ -211,12 +227,14 @@ Result<Expr> sliceStart(LowerContext& c, int64_t i, Dim extent, Expr step) {
 
 Result<Expr> lowerSlice(LowerContext& c, int, std::span<const Expr> index) {
   const Shape dims = c.operandType(0).dims();
-  const int64_t count = c.operandType(1).dims().empty()
-                            ? 1
-                            : c.solver().canonical(c.operandType(1).dims()[0]).constant().value_or(-1);
-  if (count < 0) return c.error(DiagnosticId::unsupportedFeature, "the number of slices is not known");
+  const std::optional<int64_t> count = slicedAxes([&](int i) -> std::optional<int64_t> {
+    if (!c.hasOperand(i)) return std::nullopt;
+    if (c.operandType(i).rank() == 0) return 1;
+    return c.solver().canonical(c.operandType(i).dims()[0]).constant();
+  });
+  if (!count) return c.error(DiagnosticId::unsupportedFeature, "the number of slices is not known");
   std::vector<Expr> source(index.begin(), index.end());
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t i = 0; i < *count; ++i) {
     int64_t axis = i;
     if (c.hasOperand(3)) {
       DYN_TRY(Expr given, c.contents(3, i));

@@ -3,8 +3,9 @@
 //   before  %w = constant {...}  %t = transpose(%w) {perm = [1, 0]}        after  %t = constant {...}
 // A constant that the body of an if or a loop captures becomes one of the body's own, so that what the body
 // makes of it folds too. Evaluation is the operators' reference evaluation. A result much larger than its
-// operands stays an operation (a small file must not become a large model), and so does one whose evaluation
-// fails: the error belongs to the run. Cost: time of one evaluation per folded operation.
+// operands stays an operation (a small file must not become a large model; filters of convolutions may grow
+// to what they were before they were quantised), and so does one whose evaluation fails: the error belongs
+// to the run. Cost: time of one evaluation per folded operation.
 #include <algorithm>
 #include <unordered_set>
 
@@ -21,6 +22,7 @@ namespace {
 
 constexpr int64_t kAlwaysAllowedBytes = 64 << 10;
 constexpr int64_t kMaxGrowth = 2;
+constexpr int64_t kMaxFilterGrowth = 8;  // f32 of 4 bits
 
 class Folder {
  public:
@@ -64,9 +66,20 @@ class Folder {
         if (!product) return false;
         bytes = *product;
       }
-      if (bytes > kAlwaysAllowedBytes && bytes / kMaxGrowth > operandBytes) return false;
+      const int64_t growth = isDequantisedFilter(op) ? kMaxFilterGrowth : kMaxGrowth;
+      if (bytes > kAlwaysAllowedBytes && bytes / growth > operandBytes) return false;
     }
     return true;
+  }
+
+  // Convolutions read filters of f32 alone: each run would dequantise them and pack them anew.
+  bool isDequantisedFilter(const Op& op) const {
+    if (op.def != &ops::dequantize_linearOp) return false;
+    const std::span<const Use> uses = uses_.of(op.results[0].id);
+    return std::all_of(uses.begin(), uses.end(), [](const Use& use) {
+      return use.op && (use.op->def == &ops::convOp || use.op->def == &ops::conv_transposeOp) &&
+             use.index == 1;
+    });
   }
 
   // Packing takes the transpose of a product's right matrix, and what widens its f16 or bf16, for itself: a

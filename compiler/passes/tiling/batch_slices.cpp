@@ -46,8 +46,10 @@ class SliceLoop {
       for (ValueId v : function.ops[i]->operands)
         if (v != kNoValue) lastUse_[v] = i;
     for (ValueId v : function.results) lastUse_[v] = SIZE_MAX;
-    for (const Op* op : function.ops)
+    for (const Op* op : function.ops) {
       if (op->def->traits.contentsKnown) known_[op->results[0].id] = op;
+      if (op->def == &ops::stridedOp) views_[op->results[0].id] = op;
+    }
   }
 
   // The loop in place of the region's operations.
@@ -195,17 +197,27 @@ class SliceLoop {
       body_.ops.push_back(ir_.own(std::move(copy)));
       return replaced_[v] = id;
     }
-    const Type type = rows_.typeOf(v);
-    const Parameter parameter{ir_.newValue(), type};
+    const bool isOwn = rows_.kindOf(v) == BatchRows::Kind::own;
+    // Rows of a view are rows of what it shows: elements that do not lie side by side are seen no other way.
+    const auto view = isOwn ? views_.find(v) : views_.end();
+    const ValueId base = view == views_.end() ? v : view->second->operands[0];
+    const Parameter parameter{ir_.newValue(), rows_.typeOf(base)};
     parameters_.push_back(parameter);
-    outer_.push_back(v);
-    if (rows_.kindOf(v) == BatchRows::Kind::none) return replaced_[v] = parameter.id;
+    outer_.push_back(base);
+    if (!isOwn) return replaced_[v] = parameter.id;
+    const Type type = rows_.typeOf(v);
+    Dim offset = ir_.dims().constant(0);
     Shape strides(type.dims().size(), ir_.dims().constant(1));
-    for (size_t axis = strides.size() - 1; axis-- > 0;)
-      strides[axis] = strides[axis + 1] * type.dims()[axis + 1];
+    if (view != views_.end()) {
+      offset = view->second->attributes.dims("offset")[0];
+      strides = view->second->attributes.dims("strides");
+    } else {
+      for (size_t axis = strides.size() - 1; axis-- > 0;)
+        strides[axis] = strides[axis + 1] * type.dims()[axis + 1];
+    }
+    offset = offset + iteration_ * each_ * strides[0];
     return replaced_[v] = emit(body_.ops, ops::stridedOp, {parameter.id},
-                               {{"offset", Shape{iteration_ * each_ * strides[0]}}, {"strides", strides}},
-                               withFirst(type, images_));
+                               {{"offset", Shape{offset}}, {"strides", strides}}, withFirst(type, images_));
   }
 
   IrContext& ir_;
@@ -213,7 +225,7 @@ class SliceLoop {
   const Dim batch_;
   const BatchRows& rows_;
   std::unordered_map<ValueId, size_t> lastUse_;
-  std::unordered_map<ValueId, const Op*> known_;
+  std::unordered_map<ValueId, const Op*> known_, views_;
   const SliceRegion* region_ = nullptr;
   Dim iteration_, images_, each_;  // which slice, how many it has, how many each has but the last
   SourceLocation place_;

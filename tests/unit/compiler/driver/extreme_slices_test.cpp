@@ -98,5 +98,28 @@ TEST(ExtremeSlices, rangesByLargeSteps) {
          {HostTensor::scalarInt(Dtype::i64, INT64_MIN + 1)}});
 }
 
+// A start cut from a vector at a place that is a value: the other vectors tell how many starts there are, and
+// a run where there are more or fewer ends. So are the elements of vectors read in TensorFlow's exports.
+TEST(SlicesByCutVectors, TheLengthIsThatOfTheOtherVectors) {
+  std::vector<std::vector<HostTensor>> sets;
+  for (int64_t at : {-4, -1, 0, 1, 2, 3})
+    for (int64_t count : {0, 1, 2})
+      sets.push_back({randomTensor(Dtype::f32, {5, 3}, 1),
+                      HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{2, -3, 0}),
+                      HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{at}),
+                      HostTensor::vectorInt(Dtype::i64, std::vector<int64_t>{at + count})});
+  const std::string head =
+      "fn @main(%x: Tensor[(n, 3), f32], %v: Tensor[(m), i64], %i: Tensor[(1), i64], %j: Tensor[(1), i64]) "
+      "{\n%a = constant() {value = i64[1] [0]} %one = constant() {value = i64[1] [1]} %c = slice(%v, %i, "
+      "%j)\n";
+  expectSame(head + "%d = add(%c, %one) %y = slice(%x, %c, %d, %a) return %y }", sets);
+  expectSame(head + "%y = slice(%x, %c, %one) return %y }", sets);
+  expectSame(head + "%y = slice(%x, %a, %c) return %y }", sets);
+  expectSame(head +
+                 "%z = constant() {value = i64[1] [9]} %e = slice(%one, %i, %j) "
+                 "%y = slice(%x, %a, %z, %one, %e) return %y }",
+             sets);
+}
+
 }  // namespace
 }  // namespace dyn

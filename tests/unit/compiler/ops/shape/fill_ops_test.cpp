@@ -224,5 +224,23 @@ TEST(FillExamples, TypeCheck) {
   }
 }
 
+// As PyTorch's older exporter counts the repeats of repeat_interleave: the size at one place, ones elsewhere.
+TEST(OneHot, ContentsAreKnown) {
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(b, 4), f32], %y: Tensor[(f), f32], %z: Tensor[(b*f, 4), f32]) {
+      %pair = concat(i64[1] [1], shape(%y)) {axis = 0}
+      %repeats = one_hot(i64[1] [1], i64[] 3, %pair)
+      %many = tile(unsqueeze(%x, i64[1] [1]), reshape(%repeats, i64[1] [-1]))
+      %w = add(reshape(%many, i64[2] [-1, 4]), %z)
+      %last = one_hot(i64[2] [-1, 7], i64[] 2, %pair) {axis = 0}
+      %v = expand(f32[] 0.0, reshape(%last, i64[1] [-1]))
+      return %w, %v
+    })");
+  EXPECT_EQ(checkCount(p.inferred.module), 0) << p.text();
+  const std::vector<Value> results = run(p, {real({3, 4}), real({5}), real({15, 4})});
+  EXPECT_EQ(shapeOf(results, 0), (std::vector<int64_t>{15, 4}));
+  EXPECT_EQ(shapeOf(results, 1), (std::vector<int64_t>{1, 1, 5, 1}));
+}
+
 }  // namespace
 }  // namespace dyn::test

@@ -77,6 +77,45 @@ TEST(BatchSlices, bitsAreThoseOfTheWholeBatch) {
   test::expectSameBits(text, sliced("4096"), whole(), sets, 2);
 }
 
+// Attention whose queries are a view of a convolution's result, made before the sliced operations: its
+// elements do not lie side by side, and its slices are views of that result.
+TEST(BatchSlices, slicesOfAViewAreViewsOfItsBase) {
+  const std::string text = "fn @main(%x: Tensor[(n, 3, h, w), f32]) {\n" +
+                           test::constant("w0", {48, 3, 1, 1}, 1) + test::constant("w1", {8, 16, 3, 3}, 2) +
+                           test::constant("w2", {4, 8, 3, 3}, 3) + R"(
+    %a = conv(%x, %w0)
+    %hw = shape(%x) {start = 2}
+    %five = concat(i64[3] [0, 2, 8], %hw) {axis = 0}
+    %heads = constant() {value = i64[4] [0, 2, -1, 8]}
+    %ks = reshape(slice(%a, i64[1] [16], i64[1] [32], i64[1] [1]), %five)
+    %kt = reshape(transpose(%ks) {perm = [0, 1, 3, 4, 2]}, %heads)
+    %k = add(%kt, reduce_mean(%kt, i64[1] [0]))
+    %qs = reshape(slice(%a, i64[1] [0], i64[1] [16], i64[1] [1]), %five)
+    %q = reshape(transpose(%qs) {perm = [0, 1, 3, 4, 2]}, %heads)
+    %s = matmul(%q, %k) {transpose_b = 1}
+    %p = softmax(mul(%s, f32[] 0.35)) {axis = -1}
+    %vs = reshape(slice(%a, i64[1] [32], i64[1] [48], i64[1] [1]), %five)
+    %vt = reshape(transpose(%vs) {perm = [0, 1, 3, 4, 2]}, %heads)
+    %v = mul(%vt, reduce_mean(%vt, i64[1] [0]))
+    %o = matmul(%p, %v)
+    %t = reshape(%o, concat(i64[2] [0, 2], %hw, i64[1] [8]) {axis = 0})
+    %u = transpose(%t) {perm = [0, 1, 4, 2, 3]}
+    %c = reshape(%u, concat(i64[2] [0, 16], %hw) {axis = 0})
+    %d = conv(%c, %w1) {pads = [1, 1, 1, 1]}
+    %e = conv(%d, %w2) {strides = [2, 2]}
+    return %e })";
+  EXPECT_GE(loopsOf(text, sliced("4096")), 1);
+  const auto readsAView = [](const Op& op) {
+    return op.def == &ops::loopOp &&
+           std::any_of(op.regions[0]->ops.begin(), op.regions[0]->ops.end(), [](const Op* inner) {
+             return inner->def == &ops::stridedOp && !inner->attributes.dims("strides").back().isConstant(1);
+           });
+  };
+  EXPECT_EQ(test::opsAfter(text, "batch_slices", readsAView, sliced("4096")), 1);
+  for (const char* bytes : {"1", "4096", "1000000000"})
+    test::expectSame(text, test::images(3), sliced(bytes), 1e-3);
+}
+
 // What reads other images, or which image it is, is not run by slices; what is before and behind it is.
 TEST(BatchSlices, whatReadsOtherImagesSeesThemAll) {
   const std::string onePiece = batchSlicesAround("%c = relu(%b)\n");
