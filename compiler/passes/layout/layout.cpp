@@ -13,9 +13,9 @@
 // axis, sums over all places. A transposed convolution becomes a product or a convolution whose filters are
 // the places that each place gives (spread_window.h), and a transposition that puts them in their rows. A
 // region of bytes is turned, another one where it has at least twice as many convolutions as places at which
-// images would have to be turned, and where that costs less (layout_cost.h). Sizes stay open. Versions of convolutions that
-// someone names are those of planes: then nothing is turned. Cost in IR size: two operations per convolution,
-// one per border.
+// images would have to be turned, and where that costs less (layout_cost.h). Sizes stay open. Versions of
+// convolutions that someone names are those of planes: then nothing is turned. Cost in IR size: two
+// operations per convolution, one per border.
 #include <algorithm>
 #include <cmath>
 #include <unordered_map>

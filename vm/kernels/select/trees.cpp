@@ -2,8 +2,8 @@
 //
 // A walk is a chain of loads that wait for each other, and leaves lie at very different depths. So many walks
 // go on side by side, some steps of each at a time, and those that have ended are left out of the next steps:
-// a walk costs about its own length, whatever the deepest leaf is. A group of rows and trees that are walked together
-// stays in the cache, with their nodes; so do the rows of a block for all trees.
+// a walk costs about its own length, whatever the deepest leaf is. A group of rows and trees that are walked
+// together stays in the cache, with their nodes; so do the rows of a block for all trees.
 #include <algorithm>
 #include <array>
 #include <atomic>
