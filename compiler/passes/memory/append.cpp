@@ -146,7 +146,7 @@ class Append {
     int64_t axis = op.attributes.integer("axis", -2);
     if (axis < 0) axis += op.results[0].type.rank();
     for (const Op* pad : body.ops)
-      if (pad->results[0].id == op.operands[0] && padsBehind(*pad, axis, here))
+      if (!pad->results.empty() && pad->results[0].id == op.operands[0] && padsBehind(*pad, axis, here))
         return Join{&op, pad->operands[0], op.operands[1], pad, op.operands[2], axis};
     return std::nullopt;
   }

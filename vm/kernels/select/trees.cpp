@@ -51,8 +51,8 @@ struct Forest {
   // Trees with about as many nodes as their depth allows end all walks at the last step.
   int64_t stepsTogether() const {
     constexpr int64_t kDeepest = 16;
-    const bool isFull = steps <= kDeepest && nodes >= trees * (int64_t{3} << steps) / 4;
-    return isFull ? std::max<int64_t>(steps, 1) : kStepsTogether;
+    const bool isFull = steps > 0 && steps <= kDeepest && nodes >= trees * (int64_t{3} << steps) / 4;
+    return isFull ? steps : kStepsTogether;
   }
 
   bool hasNan(int64_t firstRow, int64_t rowCount) const {
