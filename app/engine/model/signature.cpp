@@ -257,15 +257,18 @@ Signature signatureOf(const dyn_module* module) {
   return signature;
 }
 
-std::vector<DeducedDim> deducedDims(const DimSolver& said, const DimValues& known,
-                                    const std::vector<std::string>& unknown) {
+DeducedDims deducedDims(const DimSolver& said, const DimValues& known,
+                        const std::vector<std::string>& unknown) {
   const std::string given = "given";
   DimSolver facts = said;
   DimContext& dims = facts.context();
+  DeducedDims deduced;
   for (const auto& [name, value] : known)
-    if (dims.hasSymbol(name) && !facts.addRange(dims.symbol(name), value, value, {given, {}}).ok())
-      return {};  // the run says what contradicts what
-  std::vector<DeducedDim> deduced;
+    if (dims.hasSymbol(name))
+      if (const Status added = facts.addRange(dims.symbol(name), value, value, {given, {}}); !added.ok()) {
+        deduced.contradiction = added.error().message;
+        return deduced;
+      }
   for (const std::string& name : unknown) {
     if (!dims.hasSymbol(name)) continue;
     const Dim dim = dims.symbol(name);
@@ -274,7 +277,7 @@ std::vector<DeducedDim> deducedDims(const DimSolver& said, const DimValues& know
     DeducedDim one{name, *range.low, ""};
     for (const Fact& fact : facts.explainEqual(dim, dims.constant(*range.low)))
       if (fact.reason.text != given) one.reason += (one.reason.empty() ? "" : ", ") + fact.toString();
-    deduced.push_back(std::move(one));
+    deduced.dims.push_back(std::move(one));
   }
   return deduced;
 }
@@ -400,7 +403,9 @@ std::vector<std::string> CallDims::deduce() {
   for (const std::string& name : names_)
     if (!binding_.get(symbols_.find(name)->second)) unknown.push_back(name);
   if (unknown.empty() || !signature_.deduce) return notes;
-  for (const DeducedDim& dim : signature_.deduce(values(), unknown)) {
+  DeducedDims deduced = signature_.deduce(values(), unknown);
+  contradiction_ = std::move(deduced.contradiction);
+  for (const DeducedDim& dim : deduced.dims) {
     const SymbolId symbol = symbols_.find(dim.name)->second;
     binding_.set(symbol, dim.value);
     givenBy_[symbol] = dim.reason.empty() ? "the other dims" : dim.reason;
@@ -424,10 +429,12 @@ Result<std::vector<int64_t>> CallDims::shapeOf(const Port& port) const {
       for (const std::string& name : names_)
         if (!binding_.get(symbols_.find(name)->second))
           missing += (missing.empty() ? " --dim " : ",") + name + "=N";
-      return makeError(DiagnosticId::inputMissing, "input " + port.info.name +
-                                                       " is not given, and its shape " + port.info.type +
-                                                       " has dims without a value")
-          .note("give the input (--input " + port.info.name + "=...), or the dims:" + missing);
+      Error error =
+          makeError(DiagnosticId::inputMissing, "input " + port.info.name + " is not given, and its shape " +
+                                                    port.info.type + " has dims without a value");
+      if (!contradiction_.empty()) return std::move(error).note(contradiction_);
+      return std::move(error).note("give the input (--input " + port.info.name +
+                                   "=...), or the dims:" + missing);
     }
     DYN_TRY(int64_t value, evaluate(dim, binding_));
     if (value < 0)

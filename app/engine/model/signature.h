@@ -38,6 +38,11 @@ struct DeducedDim {
   std::string reason;  // "m = 2*n (user: --dim m=2*n)"; may be empty
 };
 
+struct DeducedDims {
+  std::vector<DeducedDim> dims;
+  std::string contradiction;  // of the sizes that are given and a fact; empty: none
+};
+
 struct Signature {
   std::vector<Port> inputs, outputs;
   // Inputs with a value of the model's own: a call may give another one, for which the model is compiled.
@@ -46,8 +51,7 @@ struct Signature {
   // Of a package: what was said of its dims when it was compiled. Null: there is a module, which knows more.
   std::shared_ptr<const FactsOfText> facts;
   // Which of the dims that are not known follow from those that are.
-  std::function<std::vector<DeducedDim>(const DimValues& known, const std::vector<std::string>& unknown)>
-      deduce;
+  std::function<DeducedDims(const DimValues& known, const std::vector<std::string>& unknown)> deduce;
 };
 
 Signature signatureOf(const Module& module, const std::vector<std::string>& inputNames,
@@ -57,8 +61,8 @@ ValueInfo valueInfo(std::string name, Type type);
 const char* kindName(TypeKind kind);  // "tensor", "list"
 
 // With the known sizes as further facts: what has no other value left.
-std::vector<DeducedDim> deducedDims(const DimSolver& facts, const DimValues& known,
-                                    const std::vector<std::string>& unknown);
+DeducedDims deducedDims(const DimSolver& facts, const DimValues& known,
+                        const std::vector<std::string>& unknown);
 
 // usageError; its note names the nearest of the dims, or all of them.
 Error noSuchDim(const std::string& name, const std::vector<std::string>& dims);
@@ -91,6 +95,7 @@ class CallDims {
   std::vector<std::vector<Dim>> dims_;  // of each input; empty for what is no tensor
   std::vector<std::string> names_;
   DimBinding binding_;
+  std::string contradiction_;                // what deduce() found
   std::map<SymbolId, std::string> givenBy_;  // "dim 1 of input x", for errors
   std::map<std::string, SymbolId, std::less<>> symbols_;
 };

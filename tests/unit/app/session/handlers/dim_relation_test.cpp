@@ -94,6 +94,10 @@ TEST_F(DimRelations, GiveTheSizesThatFollow) {
   EXPECT_TRUE(line(":predict --dim n=3")->ok());
   for (const char* none : {":run", ":run --dim m=7", ":run --dim n=3 --dim m=7"})
     EXPECT_FALSE(line(none)->ok()) << none;
+  EXPECT_THAT(line(":run --dim m=7")->error->toString(),
+              HasSubstr("contradicts m = 2*n (user: --dim m=2*n)"));
+  ASSERT_TRUE(loadText(kTwo, "--dim m=2*n --dim n<=64")->ok());
+  EXPECT_THAT(line(":run --dim n=65")->error->toString(), HasSubstr("contradicts n <= 64"));
   ASSERT_TRUE(loadText(kTwo)->ok());
   EXPECT_EQ(line(":run --dim n=3")->error->id, DiagnosticId::inputMissing) << "m may be 1, too";
 }
