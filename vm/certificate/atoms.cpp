@@ -12,8 +12,16 @@ int64_t floorOf(int64_t a, int64_t k) { return a / k - (a % k < 0 ? 1 : 0); }
 }  // namespace
 
 Polynomial Atoms::symbol(std::string name, bool isNonNegative) {
-  atoms_.push_back({Operation::symbol, {}, {}, isNonNegative, std::move(name)});
-  return ofAtom(static_cast<AtomId>(atoms_.size() - 1));
+  const auto id = static_cast<AtomId>(atoms_.size());
+  atoms_.push_back({Operation::symbol, {}, {}, isNonNegative, std::move(name), id});
+  return ofAtom(id);
+}
+
+bool Atoms::dependsOn(const Polynomial& p, AtomId firstSymbol) const {
+  for (const auto& [monomial, coefficient] : p.terms)
+    for (const AtomId id : monomial)
+      if (atoms_[id].newestSymbol >= firstSymbol) return true;
+  return false;
 }
 
 bool Atoms::isPlainlyNonNegative(const Polynomial& p, const Scope& scope) const {
@@ -135,7 +143,11 @@ Polynomial Atoms::atom(Operation what, const Polynomial& a, const Polynomial& b,
                              : what == Operation::minimum ? left && right
                              : what == Operation::maximum ? left || right
                                                           : true;
-  atoms_.push_back({what, a, b, isNonNegative, {}});
+  AtomId newest = 0;
+  for (const Polynomial* operand : {&a, &b})
+    for (const auto& [monomial, coefficient] : operand->terms)
+      for (const AtomId id : monomial) newest = std::max(newest, atoms_[id].newestSymbol);
+  atoms_.push_back({what, a, b, isNonNegative, {}, newest});
   if (!hasFacts) return made;
   if (what == Operation::floorDiv) {
     const Value back = product(made, b);

@@ -40,7 +40,8 @@ struct Atom {
   Operation kind = Operation::symbol;
   Polynomial a, b;  // operands; of a negation: a
   bool isNonNegative = false;
-  std::string name;  // of a symbol
+  std::string name;         // of a symbol
+  AtomId newestSymbol = 0;  // of those that it is made of
 };
 
 // What is known at a place of a program, beside the facts of atoms.
@@ -63,6 +64,8 @@ class Atoms {
   bool isNonNegative(AtomId id, const Scope& scope) const {
     return atoms_[id].isNonNegative || scope.nonNegative.count(id) != 0;
   }
+  // Is it made of symbols from this one on, too?
+  bool dependsOn(const Polynomial& p, AtomId firstSymbol) const;
   // No coefficient is negative, and no atom may be.
   bool isPlainlyNonNegative(const Polynomial& p, const Scope& scope) const;
   std::string print(const Polynomial& p) const;

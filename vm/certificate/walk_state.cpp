@@ -78,36 +78,28 @@ ObjectRef WalkValues::withFields(ObjectKind kind, std::vector<ObjectRef> fields,
   return finish(std::move(made));
 }
 
-bool WalkValues::isInside(const Polynomial& p, const Head& head) const {
-  for (const auto& [monomial, coefficient] : p.terms)
-    for (const AtomId id : monomial) {
-      if (id < head.firstAtom) continue;
-      const Atom& atom = atoms_[id];
-      if (atom.kind == Operation::symbol || isInside(atom.a, head) || isInside(atom.b, head)) return true;
-    }
-  return false;
-}
-
-Value WalkValues::mostOutside(const Polynomial& p, const Head& head, int depth) const {
-  if (!isInside(p, head)) return p;
-  if (depth == 0) return std::nullopt;
+// Each is replaced once, by the other number itself: the work grows as the polynomial does.
+Value WalkValues::mostOutside(const Polynomial& p, const Head& head) const {
   std::set<AtomId> minima;
   for (const auto& [monomial, coefficient] : p.terms)
     for (const AtomId id : monomial)
-      if (atoms_[id].kind == Operation::minimum) minima.insert(id);
+      if (atoms_[id].kind == Operation::minimum && atoms_[id].newestSymbol >= head.firstAtom)
+        minima.insert(id);
+  Polynomial most = p;
   for (const AtomId id : minima) {
-    const bool isRising = std::all_of(p.terms.begin(), p.terms.end(), [&](const auto& term) {
+    const bool isRising = std::all_of(most.terms.begin(), most.terms.end(), [&](const auto& term) {
       if (std::count(term.first.begin(), term.first.end(), id) == 0) return true;
       return term.second > 0 && std::all_of(term.first.begin(), term.first.end(), [&](AtomId other) {
                return other == id || atoms_.isNonNegative(other, state_.scope);
              });
     });
-    for (const Polynomial& operand : {atoms_[id].a, atoms_[id].b}) {
-      const Value larger = isRising ? replaced(p, id, operand) : Value();
-      if (const Value most = larger ? mostOutside(*larger, head, depth - 1) : Value()) return most;
-    }
+    const Atom& atom = atoms_[id];
+    const Polynomial& larger = isInside(atom.a, head) ? atom.b : atom.a;
+    const Value other = isRising ? replaced(most, id, larger) : Value();
+    if (!other) return std::nullopt;
+    most = *other;
   }
-  return std::nullopt;
+  return isInside(most, head) ? Value() : Value(most);
 }
 
 Head WalkValues::newHead() const {

@@ -126,9 +126,9 @@ class WalkValues {
   Polynomial symbolOf(Head& head, bool isNonNegative);
   RegionRef outlived(const Merge& how, const RegionRef& region);
   // May it differ from one iteration to the next?
-  bool isInside(const Polynomial& p, const Head& head) const;
+  bool isInside(const Polynomial& p, const Head& head) const { return atoms_.dependsOn(p, head.firstAtom); }
   // At least `p` in every iteration, and the same in all: the smaller of two is at most either.
-  Value mostOutside(const Polynomial& p, const Head& head, int depth = 3) const;
+  Value mostOutside(const Polynomial& p, const Head& head) const;
 
   Polynomial varying_;  // a dim of an object that stands for several, where they differ
   uint64_t objectCount_ = 0;

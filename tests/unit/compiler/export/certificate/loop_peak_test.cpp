@@ -103,5 +103,26 @@ TEST(LoopPeak, IsWhatRunsHold) {
   }
 }
 
+// Each level stands in the next one twice: looked through one by one they would be 2^200.
+TEST(LoopPeak, SizesThatShareTheirPartsAreLookedThroughOnce) {
+  using certificate::Operation;
+  certificate::Atoms atoms;
+  certificate::Scope scope;
+  certificate::Polynomial size = atoms.symbol("n", true);
+  const certificate::AtomId first = *size.atom();
+  for (int level = 0; level < 200; ++level) {
+    const certificate::Value third =
+        atoms.compute(Operation::floorDiv, size, certificate::Polynomial(3), scope);
+    ASSERT_TRUE(third.has_value());
+    const certificate::Value most =
+        atoms.compute(Operation::maximum, size, *sum(*third, certificate::Polynomial(7)), scope);
+    ASSERT_TRUE(most.has_value());
+    size = *most;
+  }
+  const certificate::Polynomial later = atoms.symbol("later", true);
+  EXPECT_TRUE(atoms.dependsOn(size, first));
+  EXPECT_FALSE(atoms.dependsOn(size, *later.atom()));
+}
+
 }  // namespace
 }  // namespace dyn
