@@ -3,6 +3,7 @@
 #include <set>
 
 #include "compiler/dims/dim_compact.h"
+#include "compiler/infer/broadcast_dim.h"
 #include "compiler/infer/infer_driver.h"
 #include "compiler/infer/infer_functions.h"
 #include "compiler/ops/op_table.h"
@@ -21,16 +22,6 @@ std::string versus(std::string_view what, Dim a, Dim b) {
 // True: known never to be 1.
 bool neverOne(const DimSolver& solver, Dim d) {
   return solver.equal(d, d.context().constant(1)) == Answer::no;
-}
-
-// The broadcast of two dims that go together, whatever they are: max(a, b), but 0 when either is 0.
-Dim broadcastDim(const DimSolver& solver, Dim a, Dim b) {
-  Dim result = max(a, b);
-  const Dim one = a.context().constant(1);
-  for (Dim d : {a, b}) {
-    if (solver.lessEqual(one, d) != Answer::yes) result = result * min(d, one);
-  }
-  return result;
 }
 
 }  // namespace

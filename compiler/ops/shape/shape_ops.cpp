@@ -118,17 +118,23 @@ Result<Dim> remainingSize(InferContext& c, const Shape& total, const Shape& rest
   }
   // Without elements every size would do: 0 is taken, 1 where there are as many as of the other sizes.
   if (c.solver().equal(above, below) == Answer::yes) return constantDim(c, 1);
+  // What was learnt of products tells: b*(h/7)*7*(w/7)*7 over h*w is b where windows were parted without a rest.
+  for (Dim factor : q.numerator)
+    if (!factor.isConstant() && c.solver().equal(above, factor * below) == Answer::yes) return factor;
   const Dim size = floorDiv(above, greatestOf(c, below, constantDim(c, 1)));
   DYN_CHECK(c.requireEqual(size * below, above, "the element count is a multiple of the other sizes"));
   return size;
 }
 
+// Made of sizes alone, or known not to be negative whatever it is made of (amounts of pads, say).
 bool isSizeLike(const InferContext& c, Dim d) {
-  for (SymbolId symbol : symbolsOf(d)) {
+  const std::vector<SymbolId> symbols = symbolsOf(d);
+  const auto isSize = [&](SymbolId symbol) {
     const Interval interval = c.solver().interval(c.ir().dims().symbolById(symbol));
-    if (!interval.low || *interval.low < 0) return false;
-  }
-  return true;
+    return interval.low && *interval.low >= 0;
+  };
+  return std::all_of(symbols.begin(), symbols.end(), isSize) ||
+         c.solver().lessEqual(constantDim(c, 0), d) == Answer::yes;
 }
 
 // Sizes of which only the run knows whether they are -1, 0 or plain: where the elements have names, as
