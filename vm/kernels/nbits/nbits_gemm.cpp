@@ -45,6 +45,7 @@ namespace {
 // expanded at once.
 constexpr int64_t kFewRows = 16, kFewRowsBesidePanels = 8;
 constexpr int64_t kColumnsOfRows = 32;  // that a part of a few rows meets while it is in the L1 cache
+constexpr int64_t kColumnsOfOneRow = 4;  // read to their ends, so that memory is read in its order
 constexpr int64_t kDepthBlock = 512;    // depths whose panels of f32 stay in the L2 cache beside their rows
 constexpr int64_t kPanels = 4;          // expanded together: a tile of rows is read once for all of them
 
@@ -103,13 +104,14 @@ Status fewRows(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& m
     prepareRow(m, a + row * m.depth, together,
                prepared + first * m.paddedDepth() + (row - first) * kNbitsRun);
   }
-  const int64_t groups = (m.columns + kColumnsOfRows - 1) / kColumnsOfRows,
+  const int64_t together = rows == 1 ? kColumnsOfOneRow : kColumnsOfRows,
+                groups = (m.columns + together - 1) / together,
                 blocksAtOnce = std::max<int64_t>(1, kDepthBlock / m.block);
   const double steps =
       static_cast<double>(rows) * static_cast<double>(m.columns) * static_cast<double>(m.paddedDepth());
   call.split(groups, static_cast<uint32_t>(worthwhileTasks(call, steps)), [&](int64_t begin, int64_t end) {
     for (int64_t group = begin; group < end && !call.cancelled(); ++group) {
-      const int64_t column = group * kColumnsOfRows, count = std::min(kColumnsOfRows, m.columns - column);
+      const int64_t column = group * together, count = std::min(together, m.columns - column);
       NbitsRows part{.count = rows, .rows = prepared, .leadingOut = m.columns};
       for (; part.firstBlock < m.blocks; part.firstBlock += blocksAtOnce) {
         part.blocks = std::min(blocksAtOnce, m.blocks - part.firstBlock);

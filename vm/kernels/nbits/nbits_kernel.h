@@ -15,16 +15,18 @@ struct NbitsMatrix {
   int64_t block = 32, blocks = 0;  // weights of one block, blocks of one column
   const uint8_t* weights = nullptr;
   const float* scales = nullptr;  // [columns, blocks]
-  const uint8_t* zeros =
-      nullptr;  // as the weights, each column filled up to whole bytes; null: half of the range
+  const uint8_t* zeros = nullptr;  // as the weights, each column filled up to whole bytes; null: as usual
 
   int64_t paddedDepth() const { return blocks * block; }
   int64_t columnBytes() const { return paddedDepth() * bits / 8; }
   int64_t zeroBytes() const { return (blocks * bits + 7) / 8; }
 };
 
+// Where a matrix gives none: half of the range.
+static constexpr float nbitsUsualZero(int64_t bits) { return bits == 4 ? 8.0f : 128.0f; }
+
 static inline float nbitsZero(const NbitsMatrix& m, int64_t column, int64_t block) {
-  if (!m.zeros) return m.bits == 4 ? 8.0f : 128.0f;
+  if (!m.zeros) return nbitsUsualZero(m.bits);
   const uint8_t* zeros = m.zeros + column * m.zeroBytes();
   if (m.bits == 8) return zeros[block];
   return static_cast<float>(zeros[block / 2] >> (block % 2 * 4) & 15);
