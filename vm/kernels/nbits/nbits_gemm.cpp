@@ -44,10 +44,10 @@ namespace {
 // Up to so many rows each weight is decoded anew for every kNbitsRows of them; so many where panels are
 // expanded at once.
 constexpr int64_t kFewRows = 16, kFewRowsBesidePanels = 8;
-constexpr int64_t kColumnsOfRows = 32;  // that a part of a few rows meets while it is in the L1 cache
+constexpr int64_t kColumnsOfRows = 32;   // that a part of a few rows meets while it is in the L1 cache
 constexpr int64_t kColumnsOfOneRow = 4;  // read to their ends, so that memory is read in its order
-constexpr int64_t kDepthBlock = 512;    // depths whose panels of f32 stay in the L2 cache beside their rows
-constexpr int64_t kPanels = 4;          // expanded together: a tile of rows is read once for all of them
+constexpr int64_t kDepthBlock = 512;     // depths whose panels of f32 stay in the L2 cache beside their rows
+constexpr int64_t kPanels = 4;           // expanded together: a tile of rows is read once for all of them
 
 using Call = calls::Nbitsgemm;
 
@@ -233,7 +233,7 @@ Status nbitsGemmScratchBy(const NbitsKernels& kernels, const FlatCall& call, int
   if (c->elements == 0 || m.depth == 0) return okStatus();
   const int64_t rows = c->elements / m.columns;
   if (m.roundedRows && multipliesRounded(kernels, m)) {
-    elements = roundedScratch(call, m, rows);
+    elements = roundedScratch(kernels, call, m, rows);
     return okStatus();
   }
   if (areFew(kernels, m, rows)) {

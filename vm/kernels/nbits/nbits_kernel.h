@@ -14,7 +14,7 @@ struct NbitsMatrix {
   int64_t depth = 0, columns = 0;
   int64_t block = 32, blocks = 0;  // weights of one block, blocks of one column
   const uint8_t* weights = nullptr;
-  const float* scales = nullptr;  // [columns, blocks]
+  const float* scales = nullptr;   // [columns, blocks]
   const uint8_t* zeros = nullptr;  // as the weights, each column filled up to whole bytes; null: as usual
 
   int64_t paddedDepth() const { return blocks * block; }
@@ -99,6 +99,10 @@ constexpr int64_t roundedPanelBytes(int64_t block) {
 struct RoundedKernels {
   RoundedDots dots;
   RoundedPanel panel;
+  // Up to so many rows dots are as fast, kRoundedRowsAtOnce at a time: of blocks below kRoundedRun, of others.
+  int64_t dotsOfShortBlocks, dotsOfLongBlocks;
+
+  int64_t fewRows(int64_t block) const { return block < kRoundedRun ? dotsOfShortBlocks : dotsOfLongBlocks; }
 };
 
 struct NbitsKernels {

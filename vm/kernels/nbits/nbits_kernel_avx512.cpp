@@ -81,11 +81,17 @@ void expandSixteen(const dyn::vm::kernels::NbitsMatrix& m, int64_t column, int64
                    int64_t count, int64_t width, float* to) {
   const int64_t columnBytes = m.columnBytes();
   const uint8_t* bytes = m.weights + column * columnBytes + first * kBits / 8;
+  int64_t fetched = 0;
+  const float* nextScales = m.scales + (column + 16) * m.blocks + first / m.block;
+  for (int64_t i = 0; i < 16; ++i) __builtin_prefetch(nextScales + i * m.blocks);
   for (int64_t block = first / m.block; count > 0; ++block, count -= m.block) {
     Levels levels[16];
     for (int64_t i = 0; i < columns; ++i)
       levels[i] = Levels(m.scales[(column + i) * m.blocks + block], nbitsZero(m, column + i, block));
     for (int64_t k = 0; k < m.block; k += 16) {
+      // The same places of the next sixteen columns, each line of them once.
+      for (int64_t i = 0; i < kBits / 2; ++i, fetched = (fetched + 1) % 16)
+        __builtin_prefetch(bytes + (16 + fetched) * columnBytes);
       __m512 rows[16];
       for (int64_t i = 0; i < 16; ++i) {
         if (i >= columns)

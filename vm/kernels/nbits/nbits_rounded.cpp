@@ -98,6 +98,15 @@ void roundRow(const NbitsMatrix& m, const float* row, int8_t* numbers, float* sc
 
 constexpr int64_t kColumnsAtOnce = 16;  // of dots, for few rows
 
+RoundedRows rowsFrom(RoundedRows rows, int64_t row) {
+  rows.numbers += row * rows.leading;
+  rows.scales += row * rows.blocks;
+  rows.blockSums += row * rows.blocks;
+  rows.laneSums += row * rows.groups * kRoundedLanes;
+  rows.laneScales += row * rows.groups * kRoundedLanes;
+  return rows;
+}
+
 }  // namespace
 
 bool multipliesRounded(const NbitsKernels& kernels, const NbitsMatrix& m) {
@@ -110,19 +119,21 @@ static int64_t tasksOf(const FlatCall& call, const NbitsMatrix& m, int64_t rows)
                                    static_cast<double>(m.paddedDepth()));
 }
 
-static int64_t ownElements(const NbitsMatrix& m, int64_t rows) {
-  return rows <= kRoundedRowsAtOnce ? 0 : wholeLines((roundedPanelBytes(m.block) + 3) / 4);
+static int64_t ownElements(const NbitsKernels& kernels, const NbitsMatrix& m, int64_t rows) {
+  return rows <= kernels.rounded->fewRows(m.block) ? 0 : wholeLines((roundedPanelBytes(m.block) + 3) / 4);
 }
 
-int64_t roundedScratch(const FlatCall& call, const NbitsMatrix& m, int64_t rows) {
-  return scratchElements(wholeLines(RowsPlan(m, rows).all), tasksOf(call, m, rows), ownElements(m, rows));
+int64_t roundedScratch(const NbitsKernels& kernels, const FlatCall& call, const NbitsMatrix& m,
+                       int64_t rows) {
+  return scratchElements(wholeLines(RowsPlan(m, rows).all), tasksOf(call, m, rows),
+                         ownElements(kernels, m, rows));
 }
 
 Status multiplyRounded(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& m, int64_t rows,
                        const float* a, float* c) {
   const RowsPlan plan(m, rows);
   const int64_t tasks = tasksOf(call, m, rows);
-  Scratch scratch(call, wholeLines(plan.all), tasks, ownElements(m, rows));
+  Scratch scratch(call, wholeLines(plan.all), tasks, ownElements(kernels, m, rows));
   if (!scratch) return scratch.status();
   float* memory = scratch.shared();
   auto* numbers = reinterpret_cast<int8_t*>(memory + plan.numbers);
@@ -135,16 +146,17 @@ Status multiplyRounded(const NbitsKernels& kernels, FlatCall& call, const NbitsM
              laneScales + row * plan.groups * kRoundedLanes, plan.leading, plan.groups);
   const RoundedRows rounded{plan.leading, m.blocks,  plan.groups, numbers,
                             scales,       blockSums, laneSums,    laneScales};
-  const bool few = rows <= kRoundedRowsAtOnce;
+  const bool few = rows <= kernels.rounded->fewRows(m.block);
   const int64_t together = few ? kColumnsAtOnce : kRoundedColumns;
   call.split((m.columns + together - 1) / together, static_cast<uint32_t>(tasks),
              [&](int64_t begin, int64_t end) {
                auto* panel = few ? nullptr : reinterpret_cast<uint8_t*>(scratch.next());
                for (int64_t part = begin; part < end && !call.cancelled(); ++part) {
                  const int64_t column = part * together, columns = std::min(together, m.columns - column);
-                 if (few)
-                   kernels.rounded->dots(m, rounded, rows, column, columns, c + column, m.columns);
-                 else
+                 for (int64_t row = 0; few && row < rows; row += kRoundedRowsAtOnce)
+                   kernels.rounded->dots(m, rowsFrom(rounded, row), std::min(kRoundedRowsAtOnce, rows - row),
+                                         column, columns, c + row * m.columns + column, m.columns);
+                 if (!few)
                    kernels.rounded->panel(m, rounded, rows, column, columns, panel, c + column, m.columns);
                }
              });

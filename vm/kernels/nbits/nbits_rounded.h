@@ -12,7 +12,7 @@ namespace dyn::vm::kernels {
 // f32.
 bool multipliesRounded(const NbitsKernels& kernels, const NbitsMatrix& m);
 
-int64_t roundedScratch(const FlatCall& call, const NbitsMatrix& m, int64_t rows);
+int64_t roundedScratch(const NbitsKernels& kernels, const FlatCall& call, const NbitsMatrix& m, int64_t rows);
 Status multiplyRounded(const NbitsKernels& kernels, FlatCall& call, const NbitsMatrix& m, int64_t rows,
                        const float* a, float* c);
 

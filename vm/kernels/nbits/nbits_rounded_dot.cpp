@@ -216,6 +216,6 @@ void panelOf(const NbitsMatrix& m, const RoundedRows& rows, int64_t count, int64
 
 namespace dyn::vm::kernels {
 extern const RoundedKernels nbitsRoundedDot;
-const RoundedKernels nbitsRoundedDot = {dots, panelOf};
+const RoundedKernels nbitsRoundedDot = {dots, panelOf, 4, 4};
 }  // namespace dyn::vm::kernels
 #endif

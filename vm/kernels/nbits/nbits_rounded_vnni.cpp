@@ -185,8 +185,13 @@ void unpack(const NbitsMatrix& m, int64_t column, int64_t columns, int64_t first
             const Panel& panel) {
   const int64_t columnBytes = m.columnBytes();
   const uint8_t* from = m.weights + column * columnBytes + first * m.block / 2;
+  // What is unpacked next: more blocks of these columns, or the first of others.
+  const bool isLast = first + blocks == m.blocks;
+  const uint8_t* next =
+      isLast ? m.weights + (column + kRoundedColumns) * columnBytes : from + blocks * m.block / 2;
   uint8_t* to = panel.numbers;
-  for (int64_t depth = 0; depth < blocks * m.block; depth += 32, from += 16) {
+  for (int64_t depth = 0; depth < blocks * m.block; depth += 32, from += 16, next += 16) {
+    for (int64_t i = 0; i < 4; ++i) __builtin_prefetch(next + (depth / 8 % 16 + i) * columnBytes);
     __m512i words[4];
     transposeWords(from, columnBytes, columns, words);
     for (const __m512i bytes : words) {
@@ -195,14 +200,24 @@ void unpack(const NbitsMatrix& m, int64_t column, int64_t columns, int64_t first
       to += 128;
     }
   }
+  const auto there = static_cast<__mmask16>(0xffffu >> (16 - columns));
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const __m512i places = _mm512_mullo_epi32(lanes, _mm512_set1_epi32(static_cast<int32_t>(m.blocks)));
+  const float* scales = m.scales + column * m.blocks + first;
+  const float* nextScales = isLast ? m.scales + (column + kRoundedColumns) * m.blocks : scales + blocks;
+  for (int64_t i = 0; i < kRoundedColumns; ++i) __builtin_prefetch(nextScales + i * m.blocks);
+  for (int64_t block = 0; block < blocks; ++block)
+    _mm512_storeu_ps(panel.scales + block * kRoundedColumns,
+                     _mm512_mask_i32gather_ps(_mm512_setzero_ps(), there, places, scales + block, 4));
+  if (!m.zeros) {
+    for (int64_t block = 0; block < blocks; ++block)
+      _mm512_storeu_si512(panel.zeros + block * kRoundedColumns, _mm512_set1_epi32(8));
+    return;
+  }
   for (int64_t i = 0; i < kRoundedColumns; ++i)
-    for (int64_t block = 0; block < blocks; ++block) {
-      const bool there = i < columns;
-      panel.scales[block * kRoundedColumns + i] =
-          there ? m.scales[(column + i) * m.blocks + first + block] : 0.0f;
+    for (int64_t block = 0; block < blocks; ++block)
       panel.zeros[block * kRoundedColumns + i] =
-          there ? static_cast<int32_t>(nbitsZero(m, column + i, first + block)) : 0;
-    }
+          i < columns ? static_cast<int32_t>(nbitsZero(m, column + i, first + block)) : 0;
 }
 
 template <int kRows>
@@ -275,6 +290,6 @@ void panelOf(const NbitsMatrix& m, const RoundedRows& rows, int64_t count, int64
 
 namespace dyn::vm::kernels {
 extern const RoundedKernels nbitsRoundedVnni;
-const RoundedKernels nbitsRoundedVnni = {dots, panelOf};
+const RoundedKernels nbitsRoundedVnni = {dots, panelOf, 8, 6};
 }  // namespace dyn::vm::kernels
 #endif

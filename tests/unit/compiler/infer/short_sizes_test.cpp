@@ -60,10 +60,12 @@ TEST(ShortSizes, EachSizeOfAChainOnceInAnyOrder) {
 
 // Forty blocks that each add the first input again: as long a size as one block has.
 TEST(ShortSizes, GrowNotWithTheNumberOfBlocks) {
-  std::string text = "fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32], %c: Tensor[(k), f32]) {\n%y0 = add(%a, %b)\n";
+  std::string text =
+      "fn @main(%a: Tensor[(n), f32], %b: Tensor[(m), f32], %c: Tensor[(k), f32]) {\n%y0 = add(%a, %b)\n";
   for (int i = 0; i < 40; ++i) {
     const std::string last = "%y" + std::to_string(i);
-    text += "%y" + std::to_string(i + 1) + " = add(mul(" + last + ", %c), tanh(" + (i % 2 ? "%a" : "%b") + "))\n";
+    text +=
+        "%y" + std::to_string(i + 1) + " = add(mul(" + last + ", %c), tanh(" + (i % 2 ? "%a" : "%b") + "))\n";
   }
   Program p = inferText(text + "return %y40 }");
   EXPECT_EQ(typeOf(p, "y40"), typeOf(p, "y1"));
@@ -93,8 +95,7 @@ TEST(ShortSizes, WindowsOfAPaddedImageAreJoinedToItsBatch) {
       return %z
     })");
   EXPECT_EQ(typeOf(p, "z"), typeOf(p, "p")) << p.text();
-  EXPECT_EQ(shapeOf(run(p, {real({3, 12, 7, 4}), vec({2}), vec({7})})),
-            (std::vector<int64_t>{3, 14, 14, 4}));
+  EXPECT_EQ(shapeOf(run(p, {real({3, 12, 7, 4}), vec({2}), vec({7})})), (std::vector<int64_t>{3, 14, 14, 4}));
 }
 
 }  // namespace
