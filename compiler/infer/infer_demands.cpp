@@ -257,6 +257,8 @@ void InferDriver::setResult(int i, Type type) {
 
 void InferDriver::setResultContents(int i, Contents contents) {
   if (static_cast<int64_t>(contents.size()) > kMaxContents) return;
+  for (Dim& d : contents)
+    if (d && d.kind() == DimKind::add) d = compact(d);
   for (Dim d : contents) {
     if (d && !d.isInvalid()) {
       stack_.back().state.contents.emplace_back(i, std::move(contents));

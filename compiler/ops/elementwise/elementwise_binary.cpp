@@ -51,6 +51,37 @@ bool isNonNegative(const InferContext& c, Dim d) {
   return c.solver().lessEqual(constantDim(c, 0), d) == Answer::yes;
 }
 
+// a / b where b divides each term of a by its factors alone, whatever they are; null: it does not. A division
+// by 0 has no result that one could ask for.
+Dim exactQuotient(Dim a, Dim b) {
+  const auto parts = [](Dim d, DimKind kind) {
+    return d.kind() == kind ? Shape(d.operands().begin(), d.operands().end()) : Shape{d};
+  };
+  Dim quotient = b.context().constant(0);
+  for (Dim term : parts(a, DimKind::add)) {
+    Shape left = parts(term, DimKind::mul);
+    int64_t number = 1, divisor = 1;
+    if (const std::optional<int64_t> value = left[0].constant()) {
+      number = *value;
+      left.erase(left.begin());
+    }
+    for (Dim factor : parts(b, DimKind::mul)) {
+      if (const std::optional<int64_t> value = factor.constant()) {
+        divisor = *value;
+        continue;
+      }
+      const auto same = std::find(left.begin(), left.end(), factor);
+      if (same == left.end()) return Dim();
+      left.erase(same);
+    }
+    if (divisor < 1 || number % divisor != 0) return Dim();
+    Dim part = b.context().constant(number / divisor);
+    for (Dim factor : left) part = part * factor;
+    quotient = quotient + part;
+  }
+  return quotient;
+}
+
 // Truncation is floor from 0 up. Exporters divide sizes less one, of which a later operation may tell that
 // they are not negative: what is below 0 stands by itself until then.
 Dim contentsDiv(const InferContext& c, Dim a, Dim b) {
@@ -58,6 +89,7 @@ Dim contentsDiv(const InferContext& c, Dim a, Dim b) {
     if (*b.constant() == 0 || (*b.constant() == -1 && *a.constant() == INT64_MIN)) return Dim();
     return constantDim(c, *a.constant() / *b.constant());
   }
+  if (const Dim exact = exactQuotient(a, b)) return exact;
   const Dim zero = constantDim(c, 0);
   if (c.solver().lessEqual(constantDim(c, 1), b) != Answer::yes) return Dim();
   if (isNonNegative(c, a)) return floorDiv(a, b);

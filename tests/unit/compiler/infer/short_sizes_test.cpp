@@ -98,5 +98,64 @@ TEST(ShortSizes, WindowsOfAPaddedImageAreJoinedToItsBatch) {
   EXPECT_EQ(shapeOf(run(p, {real({3, 12, 7, 4}), vec({2}), vec({7})})), (std::vector<int64_t>{3, 14, 14, 4}));
 }
 
+// The same with the padding worked out by the program, and the batch from the number of windows, as the
+// attention of image models is exported.
+TEST(ShortSizes, WindowsThatAreCountedGiveTheBatch) {
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(b, h, w, 4), f32]) {
+      %sizes = shape(%x)
+      %h = gather(%sizes, i64[1] [1]) {axis = 0}
+      %w = gather(%sizes, i64[1] [2]) {axis = 0}
+      %below = mod(sub(i64[1] [7], mod(%h, i64[1] [7])), i64[1] [7])
+      %right = mod(sub(i64[1] [7], mod(%w, i64[1] [7])), i64[1] [7])
+      %p = pad(%x, concat(i64[5] [0, 0, 0, 0, 0], %below, %right, i64[1] [0]) {axis = 0})
+      %H = add(%h, %below)
+      %W = add(%w, %right)
+      %b = gather(%sizes, i64[1] [0]) {axis = 0}
+      %rows = div(%H, i64[1] [7])
+      %columns = div(%W, i64[1] [7])
+      %parted = reshape(%p, concat(%b, %rows, i64[1] [7], %columns, i64[3] [7, 4, 1]) {axis = 0})
+      %turned = transpose(%parted) {perm = [0, 1, 3, 2, 4, 5, 6]}
+      %windows = reshape(%turned, i64[4] [-1, 7, 7, 4])
+      %many = gather(shape(%windows), i64[1] [0]) {axis = 0}
+      %batch = div(%many, div(div(mul(%H, %W), i64[1] [7]), i64[1] [7]))
+      %grid = reshape(%windows, concat(%batch, %rows, %columns, i64[3] [7, 7, -1]) {axis = 0})
+      %back = transpose(%grid) {perm = [0, 1, 3, 2, 4, 5]}
+      %y = reshape(%back, concat(%batch, %H, %W, i64[1] [-1]) {axis = 0})
+      return %y, %p
+    })");
+  EXPECT_EQ(typeOf(p, "y"), typeOf(p, "p")) << p.text();
+  EXPECT_EQ(p.text().find("?"), std::string::npos) << p.text();
+  for (int64_t h : {1, 7, 12}) {
+    const auto results = run(p, {real({3, h, 8, 4})});
+    EXPECT_EQ(shapeOf(results, 0), (std::vector<int64_t>{3, (h + 6) / 7 * 7, 14, 4}));
+    EXPECT_EQ(shapeOf(results, 1), shapeOf(results, 0));
+  }
+}
+
+// A quotient is exact whatever the divisor is, where the dividend has it as a factor; else it is known only of
+// divisors that are not 0.
+TEST(ShortSizes, ProductsAreDividedByTheirFactors) {
+  Program p = inferText(R"(
+    fn @main(%x: Tensor[(n, m, k), f32]) {
+      %sizes = shape(%x)
+      %n = gather(%sizes, i64[1] [0]) {axis = 0}
+      %m = gather(%sizes, i64[1] [1]) {axis = 0}
+      %k = gather(%sizes, i64[1] [2]) {axis = 0}
+      %nm = mul(mul(%n, %m), i64[1] [6])
+      %a = expand(f32[] 0.0, div(%nm, mul(%m, i64[1] [3])))
+      %b = expand(f32[] 0.0, div(add(%nm, mul(%m, %k)), %m))
+      %c = expand(f32[] 0.0, div(%nm, %k))
+      return %a, %b, %c
+    })");
+  EXPECT_EQ(typeOf(p, "a"), "Tensor[(2*n), f32]");
+  EXPECT_EQ(typeOf(p, "b"), "Tensor[(k + 6*n), f32]");
+  const auto results = run(p, {real({2, 5, 7})});
+  EXPECT_EQ(shapeOf(results, 0), (std::vector<int64_t>{4}));
+  EXPECT_EQ(shapeOf(results, 1), (std::vector<int64_t>{19}));
+  EXPECT_EQ(shapeOf(results, 2), (std::vector<int64_t>{60 / 7}));
+  EXPECT_THAT(runTextError(p, {real({2, 5, 0})}).message, ::testing::HasSubstr("division by zero"));
+}
+
 }  // namespace
 }  // namespace dyn::test
