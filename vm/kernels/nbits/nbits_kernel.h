@@ -99,8 +99,8 @@ constexpr int64_t roundedPanelBytes(int64_t block) {
 struct RoundedKernels {
   RoundedDots dots;
   RoundedPanel panel;
-  // Up to so many rows dots are as fast, kRoundedRowsAtOnce at a time: of blocks below kRoundedRun, of others.
-  int64_t dotsOfShortBlocks, dotsOfLongBlocks;
+  // Up to so many rows dots are as fast, kRoundedRowsAtOnce at a time.
+  int64_t dotsOfShortBlocks, dotsOfLongBlocks;  // short: below kRoundedRun
 
   int64_t fewRows(int64_t block) const { return block < kRoundedRun ? dotsOfShortBlocks : dotsOfLongBlocks; }
 };
