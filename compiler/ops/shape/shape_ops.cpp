@@ -118,7 +118,7 @@ Result<Dim> remainingSize(InferContext& c, const Shape& total, const Shape& rest
   }
   // Without elements every size would do: 0 is taken, 1 where there are as many as of the other sizes.
   if (c.solver().equal(above, below) == Answer::yes) return constantDim(c, 1);
-  // What was learnt of products tells: b*(h/7)*7*(w/7)*7 over h*w is b where windows were parted without a rest.
+  // What was learnt of products tells: b*(h/7)*7*(w/7)*7 over h*w is b where windows leave no rest.
   for (Dim factor : q.numerator)
     if (!factor.isConstant() && c.solver().equal(above, factor * below) == Answer::yes) return factor;
   const Dim size = floorDiv(above, greatestOf(c, below, constantDim(c, 1)));

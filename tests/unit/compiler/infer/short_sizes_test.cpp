@@ -133,8 +133,8 @@ TEST(ShortSizes, WindowsThatAreCountedGiveTheBatch) {
   }
 }
 
-// A quotient is exact whatever the divisor is, where the dividend has it as a factor; else it is known only of
-// divisors that are not 0.
+// A quotient is exact whatever the divisor is, where the dividend has it as a factor; else it is known only
+// of divisors that are not 0.
 TEST(ShortSizes, ProductsAreDividedByTheirFactors) {
   Program p = inferText(R"(
     fn @main(%x: Tensor[(n, m, k), f32]) {
