@@ -95,13 +95,14 @@ void NbitsGemmTest::expectProduct(const NbitsKernels& kernels, const Size& s, bo
 
 TEST_F(NbitsGemmTest, productsAreThoseOfTheWeightsSpeltOut) {
   const Size sizes[] = {
-      {4, 32, 1, 1, 32},     {4, 32, 1, 5, 70},      {4, 32, 3, 37, 64},    {4, 64, 4, 9, 100},
-      {4, 32, 5, 37, 64},    {4, 16, 1, 7, 33},      {4, 16, 17, 33, 40},   {4, 128, 9, 70, 700},
-      {4, 2, 3, 5, 7},       {4, 6, 6, 21, 20},      {8, 32, 1, 6, 40},     {8, 32, 7, 35, 65},
-      {8, 16, 2, 3, 17},     {8, 64, 12, 16, 64},    {4, 32, 0, 3, 5},      {4, 32, 3, 0, 5},
-      {4, 32, 3, 4, 0},      {4, 1024, 6, 5, 10},    {4, 32, 13, 19, 611},  {4, 32, 2, 17, 1},
-      {4, 64, 2, 3, 331},    {4, 64, 29, 31, 67},    {4, 128, 1, 23, 641},  {4, 256, 3, 7, 257},
-      {4, 1024, 1, 3, 2049}, {4, 32, 13, 163, 1024}, {8, 32, 29, 131, 2048}};
+      {4, 32, 1, 1, 32},     {4, 32, 1, 5, 70},      {4, 32, 3, 37, 64},     {4, 64, 4, 9, 100},
+      {4, 32, 5, 37, 64},    {4, 16, 1, 7, 33},      {4, 16, 17, 33, 40},    {4, 128, 9, 70, 700},
+      {4, 2, 3, 5, 7},       {4, 6, 6, 21, 20},      {8, 32, 1, 6, 40},      {8, 32, 7, 35, 65},
+      {8, 16, 2, 3, 17},     {8, 64, 12, 16, 64},    {4, 32, 0, 3, 5},       {4, 32, 3, 0, 5},
+      {4, 32, 3, 4, 0},      {4, 1024, 6, 5, 10},    {4, 32, 13, 19, 611},   {4, 32, 2, 17, 1},
+      {4, 64, 2, 3, 331},    {4, 64, 29, 31, 67},    {4, 128, 1, 23, 641},   {4, 256, 3, 7, 257},
+      {4, 1024, 1, 3, 2049}, {4, 32, 13, 163, 1024}, {8, 32, 29, 131, 2048}, {4, 32, 8, 21, 1200},
+      {4, 64, 9, 33, 1100},  {4, 128, 7, 18, 1300},  {4, 512, 5, 17, 1500},  {4, 32, 10, 16, 544}};
   for (const NbitsKernels* kernels : kernels::nbitsKernels())
     for (Size s : sizes)
       for (bool withZeros : {false, true})
@@ -113,6 +114,27 @@ TEST_F(NbitsGemmTest, productsAreThoseOfTheWeightsSpeltOut) {
             if (s.roundsRows) break;
           }
         }
+}
+
+// The bits of a row do not depend on how many others are multiplied with it, up to as many as are few.
+TEST_F(NbitsGemmTest, aRowIsTheSameAmongOthers) {
+  constexpr int64_t kRows = 8, kColumns = 37, kDepth = 1600, kBlocks = kDepth / 32;
+  for (const NbitsKernels* kernels : kernels::nbitsKernels())
+    for (bool withZeros : {false, true}) {
+      SCOPED_TRACE(std::string(kernels->name) + (withZeros ? ", zero points" : ""));
+      Tensor *a = floats({kRows, kDepth}), *b = bytes({kColumns, kBlocks, 16}),
+             *scales = floats({kColumns, kBlocks}),
+             *zeros = withZeros ? bytes({kColumns, kBlocks / 2}) : nullptr, *all = output({kRows, kColumns});
+      ASSERT_TRUE(multiply(*kernels, {a, b, scales, zeros}, {4, 32, kRows, kColumns, kDepth}, all).ok());
+      for (int64_t row = 0; row < kRows; ++row) {
+        Tensor *one = floats({1, kDepth}), *alone = output({1, kColumns});
+        std::copy_n(a->as<float>() + row * kDepth, kDepth, one->as<float>());
+        ASSERT_TRUE(multiply(*kernels, {one, b, scales, zeros}, {4, 32, 1, kColumns, kDepth}, alone).ok());
+        for (int64_t column = 0; column < kColumns; ++column)
+          ASSERT_EQ(alone->as<float>()[column], all->as<float>()[row * kColumns + column])
+              << row << ", " << column;
+      }
+    }
 }
 
 TEST_F(NbitsGemmTest, roundedRowsKeepZerosAndHandNaNOn) {
