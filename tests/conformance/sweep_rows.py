@@ -236,6 +236,8 @@ row("Unique", "x:T[n,m]", "f32 f64 i64 i8", [{}, {"sorted": 0}, {"axis": 0}, {"a
 row("NonZero", "x:T[n,m]", "f32 i32 i64 u8 bool", fills={"x": "0 1"})
 row("Compress", "x:T[n,m] c:bool[n]", ALL, [{"axis": 0}])
 row("Compress", "x:f32[n,m] c:bool[k]", "", [{}], dims={"k": [1, 2], "n": [2, 3, 5], "m": [1, 2, 5]})
+row("Compress", "x:T[n,m] c:bool[n,m]", "f32 i64", [{}])
+row("Compress", "x:f32[n,m] c:bool[k,1]", "", [{"axis": 1}], dims={"k": [1, 2], "n": [1, 3], "m": [2, 5]})
 row("NonMaxSuppression", "b:f32[c,n,4] s:f32[c,k,n] m:i64[1] i:f32[1] t:f32[1]", "", [{}, {"center_point_box": 1}],
     fills={"m": "0 4", "i": "0 1", "b": "0 3"}, dims={"c": [1, 2]})
 row("MaxRoiPool", "x:f32[n,c,h,w] r:f32[k,5]", "",

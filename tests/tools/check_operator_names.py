@@ -116,14 +116,14 @@ REWRITES = {
     "compiler/passes/padding/position_needs.cpp": "cast concat equal expand logical_not matmul mul transpose where",
     "compiler/passes/padding/split_heads.cpp": "matmul reshape softmax transpose",
     "compiler/passes/padding/pack_sequences.cpp": "softmax",
-    "compiler/passes/padding/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less range reduce_sum reshape scatter_nd "
+    "compiler/passes/padding/packed_recurrence.cpp": "add cast concat cumsum expand gather greater less mul range reduce_sum reshape scatter_nd "
         "slice sub topk transpose unsqueeze",
     "compiler/passes/padding/sequence_packer.cpp": "add cast conv cumsum equal expand gather gather_elements greater less logical_and "
                                     "logical_not logical_or mul nonzero packed_attention pad range reduce_sum reshape slice "
                                     "sub transpose unsqueeze where",
     "compiler/passes/padding/padded_recurrence.cpp": "cast gather less slice sub where",
     "compiler/passes/fusion/recurrent.cpp": "recurrence",
-    "compiler/passes/fusion/recurrent_cell.cpp": "add gather gemm_packed less mul relu sigmoid split sub tanh where",
+    "compiler/passes/fusion/recurrent_cell.cpp": "add gather gemm_packed less matmul mul relu sigmoid split sub tanh where",
     "compiler/passes/variants/variants.cpp": "pad slice",
     # The rows of its table are operators whose results hold elements of their operands.
     "compiler/passes/simplify/strings.cpp": "cast center_crop_pad compress concat depth_to_space expand gather gather_elements gather_nd identity lookup one_hot pad range "

@@ -58,7 +58,7 @@ std::string listText(const std::vector<int64_t>& numbers) {
 bool FixedInput::operator==(const FixedInput& other) const {
   if (name != other.name || kind != other.kind || shape.size() != other.shape.size()) return false;
   if (kind == Kind::rank) return true;
-  return shape == other.shape && (kind == Kind::shape || Value(contents).identical(Value(other.contents)));
+  return shape == other.shape && (kind != Kind::contents || Value(contents).identical(Value(other.contents)));
 }
 
 FixedInput FixedInput::of(std::string name, Kind kind, const Value& value) {
@@ -66,11 +66,20 @@ FixedInput FixedInput::of(std::string name, Kind kind, const Value& value) {
   while (!first->isTensor() && !first->parts().empty()) first = &first->parts()[0];
   if (!first->isTensor()) return {};
   const HostTensor& tensor = first->tensor();
-  return {std::move(name), kind, tensor.shape(), kind == Kind::contents ? tensor : HostTensor()};
+  std::vector<int64_t> shape = tensor.shape();
+  if (kind == Kind::ones)
+    for (int64_t& size : shape) size = size > 1 ? kOpen : size;
+  return {std::move(name), kind, std::move(shape), kind == Kind::contents ? tensor : HostTensor()};
 }
 
 std::string FixedInput::toString() const {
   if (kind == Kind::rank) return "rank of " + name + " = " + std::to_string(shape.size());
+  if (kind == Kind::ones) {
+    std::string text;
+    for (int64_t size : shape)
+      text += (text.empty() ? "" : ", ") + (size == kOpen ? "2.." : std::to_string(size));
+    return "sizes of " + name + " = [" + text + "]";
+  }
   if (kind == Kind::shape) return "shape of " + name + " = " + listText(shape);
   if (!isInteger(contents.dtype()) || contents.rank() > 1) return name + " = " + Value(contents).toString();
   std::vector<int64_t> elements;
@@ -128,7 +137,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& reques
   }
   if (model->hasModule() && model->problems_.empty()) {
     DYN_CHECK(model->nameAxes());
-    model->fixShapes();
+    DYN_CHECK(model->fixShapes());
     DYN_CHECK(model->makeMany());
     DYN_CHECK(model->declareDims());
   }

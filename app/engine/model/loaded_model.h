@@ -24,16 +24,19 @@ namespace dyn {
 
 // What is given of an input before compilation, because ranks or axes of the program depend on it.
 struct FixedInput {
-  enum class Kind : uint8_t { rank, shape, contents };  // each includes those before it
+  // Each includes those before it. ones: which axes have size 1 or 0; all others stay open, from 2 on.
+  enum class Kind : uint8_t { rank, ones, shape, contents };
   std::string name;
   Kind kind = Kind::rank;
-  std::vector<int64_t> shape;
-  HostTensor contents;  // of Kind::contents
+  std::vector<int64_t> shape;  // of Kind::ones kOpen where a size stays open
+  HostTensor contents;         // of Kind::contents
   // `value`: a tensor, or a list or optional of which the first tensor counts. Null contents and no name: it
   // holds none.
   static FixedInput of(std::string name, Kind kind, const Value& value);
   bool operator==(const FixedInput& other) const;
-  std::string toString() const;  // "rank of x = 3", "shape of x = [2, 3]", "axes = [1]"
+  // "rank of x = 3", "sizes of x = [2.., 1]", "shape of x = [2, 3]", "axes = [1]"
+  std::string toString() const;
+  static constexpr int64_t kOpen = -1;
 };
 
 // The reason of the facts that LoadedModel::observe gives; of several about one dim the last counts.
@@ -160,7 +163,7 @@ class LoadedModel {
   Status makeMany();
   Result<Dim> declaredDim(const std::string& name) const;
   void describeSignature(const Module& module);
-  void fixShapes();
+  Status fixShapes();
   void finishImport(int64_t startNs);
   void takeVersions();
   void leaveOut(const TunedOperation& record, const std::string& reason);

@@ -100,23 +100,32 @@ bool LoadedModel::isNamed(const AxisName& axis) const {
          !ir_->dims().hasSymbol(axis.input + "." + std::to_string(axis.axis));
 }
 
-// Dims of inputs whose shape is fixed become numbers wherever their symbols occur.
-void LoadedModel::fixShapes() {
+// Dims of inputs whose shape is fixed become numbers wherever their symbols occur; of those that stay open it
+// is known that they are not 1.
+Status LoadedModel::fixShapes() {
   std::map<SymbolId, int64_t> sizes;
   const Function* main = imported_.main();
   for (const FixedInput& fixed : request_.fixedInputs) {
-    if (fixed.kind != FixedInput::Kind::shape || main == nullptr) continue;
+    if ((fixed.kind != FixedInput::Kind::shape && fixed.kind != FixedInput::Kind::ones) || main == nullptr)
+      continue;
     const auto name = std::find(inputNames_.begin(), inputNames_.end(), fixed.name);
     if (name == inputNames_.end()) continue;
     const Type type = main->parameters[static_cast<size_t>(name - inputNames_.begin())].type;
-    for (size_t axis = 0; axis < type.dims().size(); ++axis)
-      if (type.dims()[axis].isSymbol()) sizes.emplace(type.dims()[axis].symbol(), fixed.shape[axis]);
+    for (size_t axis = 0; axis < type.dims().size(); ++axis) {
+      const Dim dim = type.dims()[axis];
+      if (!dim.isSymbol()) continue;
+      if (fixed.shape[axis] == FixedInput::kOpen)
+        DYN_CHECK(ir_->facts().addRange(dim, 2, std::nullopt, {"compiled for " + fixed.toString(), {}}));
+      else
+        sizes.emplace(dim.symbol(), fixed.shape[axis]);
+    }
   }
-  if (sizes.empty()) return;
+  if (sizes.empty()) return {};
   imported_ = substituteDims(imported_, [&](SymbolId symbol) {
     const auto found = sizes.find(symbol);
     return found == sizes.end() ? Dim() : ir_->dims().constant(found->second);
   });
+  return {};
 }
 
 // The option as the pass takes it: inputs by the names of their values.

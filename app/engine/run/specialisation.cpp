@@ -174,13 +174,18 @@ Result<Specialisations::Made> Specialisations::make(const CallInputs& inputs,
       if (kind == FixedInput::Kind::contents &&
           (!value.isTensor() || value.tensor().elementCount() > kMaxDecidingElements))
         continue;
-      if (isIn(inputs.random, name))
+      // Numbers of its own choice have the sizes that are asked for, but no meaning.
+      const bool ofSizes = kind == FixedInput::Kind::ones || kind == FixedInput::Kind::shape;
+      if (isIn(inputs.random, name) && !ofSizes)
         return makeError(DiagnosticId::inputMissing,
                          "input " + name + " decides the rank or the axes of a result and is not given")
             .note("give it: --input " + name + "=...");
       auto known = std::find_if(made.fixed.begin(), made.fixed.end(),
                                 [&](const FixedInput& one) { return one.name == name; });
       if (known != made.fixed.end() && known->kind >= kind) continue;
+      // Mostly a shape decides by its axes of size 1: a program of those serves all other sizes.
+      const bool first = known == made.fixed.end() || known->kind < FixedInput::Kind::ones;
+      if (kind == FixedInput::Kind::shape && first) kind = FixedInput::Kind::ones;
       if (known == made.fixed.end()) known = made.fixed.emplace(known);
       *known = FixedInput::of(name, kind, value);
       if (known->name.empty())

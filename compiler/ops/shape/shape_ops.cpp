@@ -274,9 +274,12 @@ Result<std::vector<int>> squeezedAxes(InferContext& c, const TensorOperand& x) {
     const Answer isOne = c.solver().equal(x.dims[i], constantDim(c, 1));
     if (isOne == Answer::yes) axes.push_back(i);
     if (isOne == Answer::unknown) {
-      return operandNeeded(c, 0, Need::Kind::shape,
-                           "without axes all dims of size 1 go, but whether dim " + std::to_string(i) + " (" +
-                               x.dims[i].toString() + ") is 1 is not known, so the rank is not");
+      Error error =
+          operandNeeded(c, 0, Need::Kind::shape,
+                        "without axes all dims of size 1 go, but whether dim " + std::to_string(i) + " (" +
+                            x.dims[i].toString() + ") is 1 is not known, so the rank is not");
+      if (!x.dims[i].isSymbol() || hasAnonymous(x.dims[i])) return error;
+      return std::move(error).note("a range says it: --dim " + x.dims[i].toString() + "=2..");
     }
   }
   return axes;

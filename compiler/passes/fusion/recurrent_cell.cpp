@@ -14,9 +14,15 @@ using recurrence::Cell;
 
 class Matcher {
  public:
+  enum class Weights { packed, constant };
   Matcher(const InferredModule& inferred, const Makers& outer, const Op& loop, PathFacts& facts,
-          PathFacts::Place place)
-      : inferred_(inferred), loop_(loop), body_(inferred, outer, loop), facts_(facts), place_(place) {}
+          PathFacts::Place place, Weights weights)
+      : inferred_(inferred),
+        loop_(loop),
+        body_(inferred, outer, loop),
+        facts_(facts),
+        place_(place),
+        weights_(weights) {}
 
   std::string run() {
     if (loop_.operands[0] == kNoValue || !body_.goesOn()) return "a step may end it";
@@ -128,6 +134,7 @@ class Matcher {
   }
 
   bool isProduct(ValueId v) {
+    if (weights_ == Weights::constant) return isPlainProduct(v);
     const Op* gemm = body_.maker(v, ops::gemm_packedOp);
     if (!gemm || gemm->operands[0] != body_.stateOf(0)) return false;
     const std::optional<contraction::Version> version =
@@ -139,6 +146,20 @@ class Matcher {
     productUnits_ = gemm->attributes.dims("k").at(0);
     productColumns_ = gemm->attributes.dims("n").at(0);
     return found_.weights != kNoValue;
+  }
+
+  bool isPlainProduct(ValueId v) {
+    const Op* product = body_.maker(v, ops::matmulOp);
+    if (!product || product->operands[0] != body_.stateOf(0) ||
+        product->attributes.integer("transpose_a", 0) != 0)
+      return false;
+    const HostTensor* weights = body_.constantOf(product->operands[1]);
+    if (!weights || weights->dtype() != Dtype::f32 || weights->rank() != 2) return false;
+    const Shape dims = body_.typeOf(product->operands[1]).dims();
+    const bool transposed = product->attributes.integer("transpose_b", 0) != 0;
+    productUnits_ = dims[transposed ? 1 : 0];
+    productColumns_ = dims[transposed ? 0 : 1];
+    return true;
   }
 
   // A value of the body that is the same in each step: as it is around, or with the operations that make it.
@@ -266,6 +287,7 @@ class Matcher {
   const LoopBody body_;
   PathFacts& facts_;
   const PathFacts::Place place_;
+  const Weights weights_;
   std::optional<bool> direction_;
   std::optional<Dim> biasSize_, lengthsSize_;
   ValueId next_[2] = {kNoValue, kNoValue};
@@ -278,10 +300,15 @@ class Matcher {
 
 std::string findRecurrentCell(const InferredModule& inferred, const Makers& outer, const Op& loop,
                               PathFacts& facts, PathFacts::Place place, RecurrentCell& found) {
-  Matcher matcher(inferred, outer, loop, facts, place);
+  Matcher matcher(inferred, outer, loop, facts, place, Matcher::Weights::packed);
   std::string why = matcher.run();
   if (why.empty()) found = std::move(matcher.found());
   return why;
+}
+
+bool willBeRecurrentCell(const InferredModule& inferred, const Makers& outer, const Op& loop,
+                         PathFacts& facts, PathFacts::Place place) {
+  return Matcher(inferred, outer, loop, facts, place, Matcher::Weights::constant).run().empty();
 }
 
 }  // namespace dyn::passes

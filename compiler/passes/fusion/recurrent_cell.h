@@ -31,4 +31,8 @@ struct RecurrentCell {
 std::string findRecurrentCell(const InferredModule& inferred, const Makers& outer, const Op& loop,
                               PathFacts& facts, PathFacts::Place place, RecurrentCell& found);
 
+// The same of a loop whose weights are constants that are not packed yet: will it be one?
+bool willBeRecurrentCell(const InferredModule& inferred, const Makers& outer, const Op& loop,
+                         PathFacts& facts, PathFacts::Place place);
+
 }  // namespace dyn::passes

@@ -101,8 +101,10 @@ std::optional<OneMask> sitesOfOneMask(const InferredModule& inferred, PassContex
     if ((site.mask == mask || (!keys.empty() && site.keys == keys)) && site.batch == one.batch &&
         site.sequence == one.sequence && !ofPairs)
       one.sites.keyReaders.insert({site.scores, site.product});
-  for (const PaddedRecurrence& site : recurrences.found)
+  for (PaddedRecurrence& site : recurrences.found) {
+    site.isKernel &= context.target.isHostOnly();
     take(site, {site.lengths}, *site.loop, *site.loop, one.sites.recurrences);
+  }
   for (const auto& [loop, site] : one.sites.recurrences)
     one.sites.reversals.insert(site.reversals.begin(), site.reversals.end());
   if (!one.batch) return std::nullopt;

@@ -34,6 +34,7 @@ class Emission {
   }
 
   std::vector<ValueId> run(const std::vector<ValueId>& steps, std::vector<const Op*>& ops) {
+    if (site_.isKernel) return inKernel(steps, ops);
     // A number of sizes, so that it is known before anything is computed.
     const Dim left = site_.batch * site_.sequence - kept_.count;
     const ValueId some =
@@ -96,6 +97,47 @@ class Emission {
       results.push_back(gathered(outer_, written[shared == states ? own++ : shared], direction.place));
     }
     return results;
+  }
+
+  // The loop of the program between the kept positions, and those again. What is behind the end of a sequence
+  // is not read.
+  std::vector<ValueId> inKernel(const std::vector<ValueId>& steps, std::vector<const Op*>& ops) {
+    const auto rowOf = [&](ValueId step) {
+      const ValueId batch = outer_.make(ops::dim_valueOp, {}, {{"value", Shape{site_.batch}}});
+      return outer_.make(ops::addOp, {outer_.make(ops::mulOp, {step, batch}), kept_.sequence});
+    };
+    const ValueId row = rowOf(kept_.place);
+    const ValueId at = outer_.make(ops::unsqueezeOp, {row, outer_.integers({1})});
+    Op loop = *site_.loop;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      const Type cell = site_.cell->parameters[carried() + i].type;
+      const ValueId all =
+          outer_.make(ops::scatter_ndOp, {zeros(cell, site_.sequence * site_.batch), at, steps[i]});
+      Shape dims{site_.sequence, site_.batch};
+      dims.insert(dims.end(), cell.dims().begin() + 1, cell.dims().end());
+      const ValueId step = reshaped(all, dims);
+      for (size_t k = 2 + carried(); k < loop.operands.size(); ++k)
+        if (site_.loop->operands[k] == site_.steps[i]) loop.operands[k] = step;
+    }
+    std::vector<ValueId> stacked;
+    for (size_t k = carried(); k < loop.results.size(); ++k) {
+      stacked.push_back(ir_.newValue());
+      loop.results[k].id = stacked.back();
+    }
+    outer_.ops().push_back(ir_.own(std::move(loop)));
+    ValueId made = row;
+    if (site_.backward && !stacked.empty()) {
+      const ValueId last =
+          outer_.make(ops::dim_valueOp, {}, {{"value", Shape{site_.sequence - ir_.dims().constant(1)}}});
+      made = rowOf(outer_.make(ops::subOp, {last, kept_.place}));
+    }
+    for (size_t k = 0; k < stacked.size(); ++k) {
+      Shape dims = site_.cell->resultTypes[carried() + k].dims();  // [b, ...]
+      dims[0] = site_.sequence * site_.batch;
+      stacked[k] = gathered(outer_, reshaped(stacked[k], dims), made);
+    }
+    ops.insert(ops.end(), outer_.ops().begin(), outer_.ops().end());
+    return stacked;
   }
 
   // The loop of the program, where each position is kept.
@@ -219,8 +261,9 @@ class Emission {
   // --- buffers: a block of rows for the states before, then one for each step
 
   // As many rows of result `k` of the cell.
-  ValueId zeros(size_t k, Dim count) {
-    const Type type = site_.cell->resultTypes[k];
+  ValueId zeros(size_t k, Dim count) { return zeros(site_.cell->resultTypes[k], count); }
+  // `type`: with one row for each sequence.
+  ValueId zeros(Type type, Dim count) {
     Shape dims = type.dims();
     dims[0] = count;
     const ValueId zero = outer_.make(ops::constantOp, {}, {{"value", HostTensor::scalar(type.dtype(), 0)}});

@@ -13,6 +13,13 @@
 // As the sequences that go on to a step are the first of those of the step before, each step reads and writes
 // rows that lie side by side. That is one side of an `if`: where all positions are kept the loop stays what
 // it was, as a step of few rows costs less there, and its memory follows from its sizes.
+//
+// A loop that becomes one kernel (site.isKernel) stays whatever is kept, as the kernel leaves out the same
+// steps by itself:
+//
+//   %x = scatter_nd(0, %at, %rows)                     [s * b, ...]: the packed rows where the loop reads them
+//   %h, %y = loop(..., %x, %lengths, ...)              as it was
+//   %y of a position = gather(%y, the step and the sequence of the position)
 #pragma once
 
 #include <vector>

@@ -8,6 +8,7 @@
 #include "compiler/ops/op_table.h"
 #include "compiler/passes/analysis/batch_independence.h"
 #include "compiler/passes/analysis/loop_body.h"
+#include "compiler/passes/fusion/recurrent_cell.h"
 
 namespace dyn::passes {
 
@@ -319,13 +320,18 @@ RecurrenceSearch findPaddedRecurrences(const InferredModule& inferred) {
   RecurrenceSearch all;
   const Function& main = *inferred.module.main();
   const Around around(main);
-  for (const Op* op : main.ops) {
+  std::optional<PathFacts> facts;
+  for (size_t i = 0; i < main.ops.size(); ++i) {
+    const Op* op = main.ops[i];
     if (op->def != &ops::loopOp) continue;
     PaddedRecurrenceFinder finder(inferred, around, *op);
     if (!finder.looksLikeOne()) continue;
-    if (std::string why = finder.run(); why.empty())
+    if (std::string why = finder.run(); why.empty()) {
+      if (!facts) facts.emplace(inferred.module);
       all.found.push_back(std::move(finder.found()));
-    else
+      all.found.back().isKernel =
+          willBeRecurrentCell(inferred, around.makers, *op, *facts, {facts->bodyOf(main), i});
+    } else
       all.refusals.push_back("loop %" + inferred.module.context->valueName(op->results[0].id) + ": " + why);
   }
   // Each node of a file may have cast the same lengths for itself.

@@ -36,6 +36,7 @@ struct PaddedRecurrence {
   std::vector<const Op*> reversals;  // these slices
   std::string mask;                  // the same text: the same lengths
   bool inStepOrder = false;          // what is stacked: of a backward one not by position, but by step
+  bool isKernel = false;             // pass `recurrent` makes it one kernel, which looks at lengths itself
 };
 
 struct RecurrenceSearch {

@@ -32,6 +32,7 @@ DYN_ONNX_MAPPING(BlackmanWindow);
 // map_shape.cpp
 DYN_ONNX_MAPPING(Flatten);
 DYN_ONNX_MAPPING(Gather);
+DYN_ONNX_MAPPING(Compress);
 DYN_ONNX_MAPPING(Squeeze);
 DYN_ONNX_MAPPING(Unsqueeze);
 DYN_ONNX_MAPPING(Slice);

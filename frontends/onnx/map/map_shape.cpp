@@ -55,6 +55,16 @@ void mapFlatten(MapContext& c) {
 
 void mapGather(MapContext& c) { c.setOutput(0, elementsAt(c, c.input(0), c.input(1), c.integer("axis", 0))); }
 
+// The standard wants a condition of one axis. Files have others (masked_select of Paddle): their elements
+// count in row-major order, as those of x do.
+void mapCompress(MapContext& c) {
+  ValueId condition = c.input(1);
+  if (c.inferredRank(condition) != 1) condition = reshaped(c, condition, c.integersValue({-1}));
+  Attributes attributes;
+  if (c.hasAttribute("axis")) attributes.set("axis", c.integer("axis", 0));
+  c.setOutput(0, c.emit("compress", {c.input(0), condition}, attributes));
+}
+
 void mapSqueeze(MapContext& c) {
   c.setOutput(0, c.emit("squeeze", {c.input(0), integersOperand(c, "axes", 1, 13)}));
 }

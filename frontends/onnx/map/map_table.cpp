@@ -53,7 +53,7 @@ constexpr MapRow kMapRows[] = {
     {"CenterCropPad", "center_crop_pad"},
     {"Clip", "", mapClip},
     {"Col2Im", "col2im"},
-    {"Compress", "compress"},
+    {"Compress", "", mapCompress},
     ofSizes({"Concat", "", mapConcat}),
     {"ConcatFromSequence", "", mapConcatFromSequence},
     {"Constant", "", mapConstant},

@@ -5,10 +5,14 @@
 // all of them: finishing a block of units at a time, its panels of all gates, keeps the sums near, but jumps,
 // and takes 5 % longer (8 rows, 512 units).
 //
+// With lengths the states lie in the order of these, the longest first: the sequences that run at a step are
+// the first rows, and nothing is multiplied for the others.
+//
 // Two directions go to two threads, which never wait for each other; else threads share the panels of each
 // step. Every sum is made by the same kernel either way: the same bits.
 #include <algorithm>
 #include <array>
+#include <numeric>
 
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/gemm/bf16_gemm.h"
@@ -70,11 +74,15 @@ struct Problem {
   // From row to row of the states, in f32 and in words of two bf16.
   int64_t leading() const { return oddLineStride(units); }
   int64_t leadingWords() const { return oddLineStride(bf16Words(units)); }
-  // Scratch memory of a direction: two states that take turns, the state rounded, the products of a step.
+  // Scratch memory of a direction: two states that take turns, the state rounded, the products of a step, and
+  // which sequence each row is.
   int64_t stateElements() const { return rows * leading(); }
   int64_t wordElements() const { return rounded ? rows * leadingWords() : 0; }
   int64_t productElements() const { return wholeLines(rows * columns()); }
-  int64_t elementsOfOne() const { return 2 * stateElements() + wordElements() + productElements(); }
+  int64_t orderElements() const { return lengths ? wholeLines(rows) : 0; }
+  int64_t elementsOfOne() const {
+    return 2 * stateElements() + wordElements() + productElements() + orderElements();
+  }
 };
 
 bool is(const TensorView* tensor, DataType dtype, std::initializer_list<int64_t> shape) {
@@ -172,28 +180,51 @@ class Run {
         state_{scratch, scratch + p.stateElements()},
         words_(reinterpret_cast<uint32_t*>(scratch + 2 * p.stateElements())),
         product_(scratch + 2 * p.stateElements() + p.wordElements()),
+        order_(p.lengths ? reinterpret_cast<int32_t*>(product_ + p.productElements()) : nullptr),
+        running_(p.rows),
         cell_(hasCell(p.cell) ? call.result(d.firstResult + 1)->as<float>() : nullptr),
         stacked_(p.stacks ? call.result(d.firstResult + (cell_ ? 2 : 1))->as<float>() : nullptr) {}
 
   void run() {
+    if (order_) {
+      std::iota(order_, order_ + p_.rows, 0);
+      std::sort(order_, order_ + p_.rows, [&](int32_t a, int32_t b) {
+        return p_.lengths[a] != p_.lengths[b] ? p_.lengths[a] > p_.lengths[b] : a < b;
+      });
+    }
     const float* first = d_.state->as<float>();
     for (int64_t i = 0; i < p_.rows; ++i)
-      std::copy_n(first + i * p_.units, p_.units, state_[0] + i * p_.leading());
+      std::copy_n(first + sequenceOf(i) * p_.units, p_.units, state_[0] + i * p_.leading());
     if (cell_) std::copy_n(d_.cell->as<float>(), p_.rows * p_.units, cell_);
     for (int64_t i = 0; i < p_.steps && !call_.cancelled(); ++i) step(i);
     float* last = call_.result(d_.firstResult)->as<float>();
     for (int64_t i = 0; i < p_.rows; ++i)
-      std::copy_n(state_[0] + i * p_.leading(), p_.units, last + i * p_.units);
+      std::copy_n(state_[0] + i * p_.leading(), p_.units, last + sequenceOf(i) * p_.units);
   }
 
  private:
+  int64_t sequenceOf(int64_t row) const { return order_ ? order_[row] : row; }
+
   void step(int64_t i) {
     time_ = d_.backward ? p_.steps - 1 - i : i;
     stackedNow_ = stacked_ ? stacked_ + i * p_.rows * p_.units : nullptr;
-    for (int64_t row = 0; row < p_.rows && p_.rounded; ++row)
+    const int64_t before = running_;
+    if (order_) countRunning();
+    for (int64_t row = 0; row < running_ && p_.rounded; ++row)
       p_.rounded->round(state_[0] + row * p_.leading(), p_.units, words_ + row * p_.leadingWords());
-    productsAndCells();
+    if (running_ > 0) productsAndCells();
+    // Rows that did not run before are the same in both states.
+    for (int64_t row = running_; row < before; ++row)
+      std::copy_n(state_[0] + row * p_.leading(), p_.units, state_[1] + row * p_.leading());
+    for (int64_t row = running_; row < p_.rows && stackedNow_; ++row)
+      std::fill_n(stackedNow_ + sequenceOf(row) * p_.units, p_.units, 0.0f);
     std::swap(state_[0], state_[1]);
+  }
+
+  // Sequences with a step at this time: fewer and fewer forwards, more and more backwards.
+  void countRunning() {
+    while (running_ > 0 && p_.lengths[order_[running_ - 1]] <= time_) --running_;
+    while (running_ < p_.rows && p_.lengths[order_[running_]] > time_) ++running_;
   }
 
   void productsAndCells() {
@@ -202,7 +233,7 @@ class Run {
       const HeldTiles held(p_.rounded ? p_.rounded->releaseTiles : nullptr);
       for (int64_t panel = begin; panel < end; ++panel) multiply(panel);
     });
-    const double calls = static_cast<double>(p_.rows * p_.units * callsOf(p_.cell) * kStepsOfCall);
+    const double calls = static_cast<double>(running_ * p_.units * callsOf(p_.cell) * kStepsOfCall);
     call_.split(vectors, std::min(tasks_, worthwhileTasks(call_, calls)), [&](int64_t begin, int64_t end) {
       const int64_t first = begin * kCellLanes;
       cells(first, std::min(end * kCellLanes, p_.units) - first);
@@ -215,31 +246,27 @@ class Run {
     float* to = product_ + column;
     if (p_.rounded) {
       const auto* right = d_.weights->as<uint32_t>() + panel * bf16Words(p_.units) * p_.width;
-      forEachRowTile(p_.maxRows, p_.rows, [&](int64_t row, int64_t height) {
+      forEachRowTile(p_.maxRows, running_, [&](int64_t row, int64_t height) {
         p_.rounded->microKernels[height - 1](bf16Words(p_.units), words_ + row * p_.leadingWords(),
                                              p_.leadingWords(), right, to + row * all, all, columns, 0);
       });
       return;
     }
-    runRowTiles(*call_.gemmFamily, p_.rows, p_.units, state_[0], p_.leading(),
+    runRowTiles(*call_.gemmFamily, running_, p_.units, state_[0], p_.leading(),
                 d_.weights->as<float>() + panel * p_.units * p_.width, to, all, columns, false);
   }
 
   // The cells of units [first, first + count).
   void cells(int64_t first, int64_t count) {
-    for (int64_t row = 0; row < p_.rows; ++row) {
+    for (int64_t row = 0; row < running_; ++row) {
+      const int64_t sequence = sequenceOf(row);
       const float* before = state_[0] + row * p_.leading() + first;
       float *after = state_[1] + row * p_.leading() + first,
-            *stacked = stackedNow_ ? stackedNow_ + row * p_.units + first : nullptr;
-      if (p_.lengths && time_ >= p_.lengths[row]) {
-        std::copy_n(before, count, after);
-        if (stacked) std::fill_n(stacked, count, 0.0f);
-        continue;
-      }
-      const float* inputs = d_.gates->as<float>() + (time_ * p_.rows + row) * p_.columns() + first;
+            *stacked = stackedNow_ ? stackedNow_ + sequence * p_.units + first : nullptr;
+      const float* inputs = d_.gates->as<float>() + (time_ * p_.rows + sequence) * p_.columns() + first;
       kernel_(count, {inputs, p_.units, product_ + row * p_.columns() + first, p_.units,
                       d_.bias ? d_.bias->as<float>() + first : nullptr, before,
-                      cell_ ? cell_ + row * p_.units + first : nullptr, after, stacked});
+                      cell_ ? cell_ + sequence * p_.units + first : nullptr, after, stacked});
     }
   }
 
@@ -250,7 +277,10 @@ class Run {
   const int64_t tasks_;
   std::array<float*, 2> state_;  // before and after the step
   uint32_t* words_;
-  float *product_, *cell_, *stacked_;
+  float* product_;
+  int32_t* order_;   // which sequence a row is; null: the same
+  int64_t running_;  // rows that a step computes, the first ones
+  float *cell_, *stacked_;
   float* stackedNow_ = nullptr;
   int64_t time_ = 0;  // the step of the inputs
 };

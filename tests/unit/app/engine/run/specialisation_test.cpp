@@ -17,6 +17,7 @@ using onnx::test::tensorType;
 using onnx::test::valueInfo;
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr int32_t kFloat = 1, kInt64 = 7;
 
@@ -160,6 +161,41 @@ TEST_F(SpecialisationTest, ShapesOfUnknownLengthAreCompiledForByLength) {
   EXPECT_EQ(shapeFor("--input x=zeros --input s=[5,1] --dim n=5", false), (Shape{5, 1}));
   EXPECT_EQ(shapeFor("--input x=zeros --input s=[1,5,1] --dim n=5", true), (Shape{1, 5, 1}));
   EXPECT_THAT(said_, HasSubstr("shape of s = [2]"));
+}
+
+// Axes of size 1 decide the rank, other sizes do not.
+TEST_F(SpecialisationTest, SqueezesWithoutAxesAreCompiledForByTheAxesOfSizeOne) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  load(Msg()
+           .sub(1, node("Squeeze", {"x"}, {"s"}))
+           .sub(1, node("Relu", {"s"}, {"y"}))
+           .sub(11, valueInfo("x", tensorType(kFloat, {"a", "b", "1"}))));
+  EXPECT_EQ(shapeFor("--dim a=3 --dim b=5", true), (Shape{3, 5}));
+  EXPECT_THAT(said_, HasSubstr("compiled for sizes of x = [2.., 2.., 1]:"));
+  EXPECT_EQ(shapeFor("--dim a=2 --dim b=37", false), (Shape{2, 37}));
+  said_.clear();
+  EXPECT_EQ(shapeFor("--input x=zeros --dim a=3 --dim b=1", true), (Shape{3}));
+  EXPECT_THAT(said_, HasSubstr("compiled for sizes of x = [2.., 1, 1]:"));
+  EXPECT_EQ(shapeFor("--dim a=1 --dim b=1", true), (Shape{}));
+  EXPECT_EQ(shapeFor("--dim a=0 --dim b=7", true), (Shape{0, 7}));
+  said_.clear();
+  EXPECT_EQ(shapeFor("--dim a=7 --dim b=3", false), (Shape{7, 3}));
+  EXPECT_THAT(said_, Not(HasSubstr("compiled for")));
+}
+
+// The axes of size 1 of the inputs do not say whether n - 3 rows are one.
+TEST_F(SpecialisationTest, OtherRanksOfShapesAreCompiledForByShape) {
+  if (!canRun()) GTEST_SKIP() << "no code generation";
+  load(Msg()
+           .sub(1, node("Slice", {"x", "from", "to"}, {"p"}))
+           .sub(1, node("Squeeze", {"p"}, {"s"}))
+           .sub(1, node("Relu", {"s"}, {"y"}))
+           .sub(5, Msg().num(1, 1).num(2, kInt64).packed(7, {3}).sub(8, "from"))
+           .sub(5, Msg().num(1, 1).num(2, kInt64).packed(7, {99}).sub(8, "to"))
+           .sub(11, valueInfo("x", tensorType(kFloat, {"n", "2"}))));
+  EXPECT_EQ(shapeFor("--dim n=8", true), (Shape{5, 2}));
+  EXPECT_THAT(said_, HasSubstr("compiled for shape of x = [8, 2]:"));
+  EXPECT_EQ(shapeFor("--dim n=4", true), (Shape{2}));
 }
 
 TEST_F(SpecialisationTest, InputsWithoutRankAreCompiledForByRank) {

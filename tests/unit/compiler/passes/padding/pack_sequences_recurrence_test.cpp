@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "compiler/ops/op_table.h"
 #include "tests/unit/compiler/driver/run_both.h"
 
 namespace dyn {
@@ -140,10 +141,17 @@ TEST(PackSequencesRecurrence, StatesThatAreNotStacked) {
   expectRecurrenceAsPadded(unpadRecurrenceProgram(loopOver("x", "y", two), "%y, %last_y"), 1);
 }
 
-// Infinities and NaN behind the end of a sequence reach nothing, and its products are not computed.
-TEST(PackSequencesRecurrence, NaNsOfPaddingReachNoResult) {
+// With constant weights, as files have them: a cell that the kernel of all steps knows.
+Body ofKernel(Body body) {
+  std::string weights;
+  for (int i = 0; i < 36; ++i) weights += (i == 0 ? "" : ", ") + std::to_string(0.1 * (i * 7 % 11 - 5));
+  body.cell = "tanh(add(%p, matmul(%h, f32[6, 6] [" + weights + "])))";
+  return body;
+}
+
+void expectPaddingUnread(const Body& body) {
   const auto kept =
-      unpadRecurrenceCompiledOf(unpadRecurrenceProgram(loopOver("x", "y", kForward), "%y, %last_y"), {});
+      unpadRecurrenceCompiledOf(unpadRecurrenceProgram(loopOver("x", "y", body), "%y, %last_y"), {});
   ASSERT_TRUE(kept);
   std::vector<HostTensor> clean = unpadRecurrenceInputsFor(9, 4, 1),
                           poisoned = unpadRecurrenceInputsFor(9, 4, 1);
@@ -156,6 +164,38 @@ TEST(PackSequencesRecurrence, NaNsOfPaddingReachNoResult) {
   for (size_t i = 0; i < actual->size(); ++i)
     for (int64_t k = 0; k < (*actual)[i].elementCount(); ++k)
       ASSERT_EQ((*actual)[i].realAt(k), (*expected)[i].realAt(k));
+}
+
+// Infinities and NaN behind the end of a sequence reach nothing, and its products are not computed.
+TEST(PackSequencesRecurrence, NaNsOfPaddingReachNoResult) {
+  for (const Body& body : {kForward, kBackward, ofKernel(kForward), ofKernel(kBackward)})
+    expectPaddingUnread(body);
+}
+
+int64_t kernelsIn(const Compiled& compiled) {
+  const auto& counters = compiled.model->trace.find("recurrent")->counters;
+  const auto found = counters.find("recurrences");
+  return found == counters.end() ? 0 : found->second;
+}
+
+// The kernel leaves out the steps behind each end: there is no second form of the loop beside it.
+TEST(PackSequencesRecurrence, KernelsStayKernels) {
+  const Body forward = ofKernel(kForward), backward = ofKernel(kBackward);
+  const std::string layers = loopOver("x", "y", forward) + loopOver("x", "z", backward) +
+                             "  %both = add(mul(%y, %z), %y)\n" + loopOver("both", "top", backward);
+  for (const std::string& text : {unpadRecurrenceProgram(loopOver("x", "y", forward), "%y, %last_y"),
+                                  unpadRecurrenceProgram(loopOver("x", "y", backward), "%y, %last_y"),
+                                  unpadRecurrenceProgram(loopOver("x", "y", backward), "%last_y"),
+                                  unpadRecurrenceProgram(layers, "%top, %last_top, %last_z, %both")}) {
+    const int64_t loops = text == unpadRecurrenceProgram(layers, "%top, %last_top, %last_z, %both") ? 3 : 1;
+    expectRecurrenceAsPadded(text, loops);
+    const auto compiled = unpadRecurrenceCompiledOf(text, {});
+    EXPECT_EQ(kernelsIn(*compiled), loops);
+    int64_t choices = 0;
+    for (const Op* op : compiled->model->trace.find("recurrent")->after.main()->ops)
+      choices += op->def == &ops::ifOp;
+    EXPECT_EQ(choices, 0);
+  }
 }
 
 TEST(PackSequencesRecurrence, SaysWhyNot) {
