@@ -177,7 +177,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
     request.flow = hostCodeOf(state, command);
     request.signedBy = signedBy;
     if (command.has("certify")) request.proof = PackageProof::certificate;
-    DYN_TRY(request.latency, latencyLinesOf(state, *made.model, command));
+    DYN_TRY(request.latency, latencyLinesOf(state, *made.model, command, request.flow));
     DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, request));
     result.fileBytes = file.fileBytes;
     result.openObligations = file.openObligations;

@@ -46,6 +46,33 @@ Status keepRunsOf(const RunRecord& here, const std::string& path, std::vector<Ru
   return makeError(DiagnosticId::usageError, path + ": there is no run of this model in it");
 }
 
+// Takes the form of the host code out of the settings; is it native?
+bool takeHostCode(std::string& settings) {
+  static constexpr std::string_view kKey = "host-code=";
+  const size_t at = settings.find(kKey);
+  if (at == std::string::npos) return false;
+  const size_t end = settings.find(", ", at);
+  const bool isNative = settings.compare(at + kKey.size(), 6, "native") == 0;
+  if (end != std::string::npos)
+    settings.erase(at, end + 2 - at);
+  else
+    settings.erase(at >= 2 ? at - 2 : at);
+  return isNative;
+}
+
+// Of runs with either form of host code those count whose form the package has, where there are such.
+void keepRunsOfForm(const SessionState& state, HostCode form, RunRecord& here, std::vector<RunRecord>& runs) {
+  takeHostCode(here.settings);
+  std::vector<RunRecord> same, other;
+  for (RunRecord& run : runs)
+    (takeHostCode(run.settings) == (form == HostCode::native) ? same : other).push_back(std::move(run));
+  if (same.empty() && form == HostCode::native)
+    state.log(
+        "the runs are of host code as bytecode, and that of the package is native: it is faster where "
+        "kernels are short; latency --host-code native measures it");
+  runs = same.empty() ? std::move(other) : std::move(same);
+}
+
 LatencyPlace placeOfRun(const RunRecord& run) { return {run.machine, run.device, run.threads}; }
 
 }  // namespace
@@ -112,9 +139,10 @@ Result<std::optional<PlacedLatency>> packagedLatency(LoadedModel& model) {
   return std::optional<PlacedLatency>(std::move(latency));
 }
 
-Result<PlacedLatency> latencyForPackage(SessionState& state, LoadedModel& model, const Command& command) {
+Result<PlacedLatency> latencyForPackage(SessionState& state, LoadedModel& model, const Command& command,
+                                        HostCode form) {
   const std::string path = command.text("runs");
-  const RunRecord here = recordOf(state, command, {}, {});
+  RunRecord here = recordOf(state, command, {}, {});
   DYN_TRY(std::vector<RunRecord> runs, readRunsFile(path));
   DYN_CHECK(keepRunsOf(here, path, runs));
   const LatencyPlace first = placeOfRun(runs.front());
@@ -129,6 +157,7 @@ Result<PlacedLatency> latencyForPackage(SessionState& state, LoadedModel& model,
   if (place.device != here.device)
     return makeError(DiagnosticId::usageError,
                      path + ": runs on " + place.device + ", and the package is for " + here.device);
+  keepRunsOfForm(state, form, here, runs);
   DYN_TRY(const LatencyModel fitted, fitTo(model, runs, here));
   PlacedLatency latency{fitted, place, static_cast<int64_t>(fitted.samples.size()), 0};
   for (const LatencySample& sample : fitted.samples)
@@ -158,15 +187,13 @@ std::optional<LatencyInfo> latencyInfo(const SessionState& state, LoadedModel& m
   return info;
 }
 
-Result<std::string> latencyLinesOf(SessionState& state, LoadedModel& model, const Command& command) {
+Result<std::string> latencyLinesOf(SessionState& state, LoadedModel& model, const Command& command,
+                                   HostCode form) {
   if (!command.has("runs")) return std::string();
-  DYN_TRY(const PlacedLatency latency, latencyForPackage(state, model, command));
+  DYN_TRY(const PlacedLatency latency, latencyForPackage(state, model, command, form));
   return latencyLines(latency);
 }
 
-namespace {
-
-// Nothing: the package has none.
 Result<std::optional<PlacedLatency>> latencyFromHere(const SessionState& state, LoadedModel& model) {
   Result<std::optional<PlacedLatency>> packaged = packagedLatency(model);
   if (!packaged.ok())
@@ -181,8 +208,6 @@ Result<std::optional<PlacedLatency>> latencyFromHere(const SessionState& state, 
   for (const std::string& difference : differences) text += "; " + difference;
   return makeError(DiagnosticId::usageError, text);
 }
-
-}  // namespace
 
 Status packageIsFromHere(const SessionState& state, LoadedModel& model) {
   const Result<std::optional<PlacedLatency>> packaged = latencyFromHere(state, model);

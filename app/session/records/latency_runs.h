@@ -26,15 +26,21 @@ std::vector<std::string> differencesOf(const LatencyPlace& there, const LatencyP
 Result<std::optional<PlacedLatency>> packagedLatency(LoadedModel& model);
 // It as the package's :info has it; nothing: there is none.
 std::optional<LatencyInfo> latencyInfo(const SessionState& state, LoadedModel& model);
+// The package's formula where it is of this place; nothing: there is none. Error usageError: why it does not
+// count.
+Result<std::optional<PlacedLatency>> latencyFromHere(const SessionState& state, LoadedModel& model);
 // Is the package's formula, where it has one, readable and of runs like those here? Error usageError: why it
 // does not count.
 Status packageIsFromHere(const SessionState& state, LoadedModel& model);
 // What a package of the loaded model says of its time, by the file of --runs. Its runs are of one processor,
-// device and number of threads; of several those count that are like runs here. Errors: as latencyOf, and
+// device and number of threads; of several those count that are like runs here, and of runs with host code of
+// both forms those of the package's. Errors: as latencyOf, and
 // usageError for the runs of another device or of several places.
-Result<PlacedLatency> latencyForPackage(SessionState& state, LoadedModel& model, const Command& command);
+Result<PlacedLatency> latencyForPackage(SessionState& state, LoadedModel& model, const Command& command,
+                                        HostCode form);
 // Its lines, for the package's metadata; "" without --runs.
-Result<std::string> latencyLinesOf(SessionState& state, LoadedModel& model, const Command& command);
+Result<std::string> latencyLinesOf(SessionState& state, LoadedModel& model, const Command& command,
+                                   HostCode form);
 
 struct KnownLatency {
   LatencyFormula formula;

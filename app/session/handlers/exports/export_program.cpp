@@ -45,7 +45,7 @@ void noteFile(const ExportJob& job, const ExportedFile& file) {
 Status write_package(const ExportJob& job) {
   DYN_TRY(PackageRequest request, packageRequest(job));
   if (job.command.has("certify")) request.proof = PackageProof::certificate;
-  DYN_TRY(request.latency, latencyLinesOf(job.state, job.model, job.command));
+  DYN_TRY(request.latency, latencyLinesOf(job.state, job.model, job.command, request.flow));
   DYN_TRY(const ExportedFile file, writePackageFile(job.compiled(), job.command.text("o"), request));
   noteFile(job, file);
   job.result.openObligations = file.openObligations;

@@ -232,6 +232,24 @@ TEST_F(PackageLatencyTest, BadRunsAreRefusedBeforeAFileIsWritten) {
   EXPECT_EQ(refused(runsFile(mixed)), "");
 }
 
+// A package's host code is native unless --interpret keeps it as bytecode; runs of that form count.
+TEST_F(PackageLatencyTest, RunsOfItsHostCodeCount) {
+  nlohmann::json runs = runsOf(100'000, 1000, Place{});
+  for (nlohmann::json run : runsOf(50'000, 1000, Place{})) {
+    run["settings"] = "host-code=native";
+    runs.push_back(std::move(run));
+  }
+  const std::string file = runsFile(runs), package = folder_ / "h.dynpkg";
+  for (const bool native : {true, false}) {
+    ASSERT_TRUE(loadText(kPackagedProduct)->ok());
+    const std::string form = native ? "" : " --interpret";
+    ASSERT_EQ(error(":export --kind package -o " + package + " --runs " + file + form), "");
+    ASSERT_EQ(error(":load " + package), "");
+    EXPECT_EQ(line(":info")->as<ModelInfo>()->latency->formula,
+              native ? "50 us + 1 us*b*n" : "100 us + 1 us*b*n");
+  }
+}
+
 TEST_F(PackageLatencyTest, ExportsHaveItToo) {
   const std::string package = folder_ / "e.dynpkg";
   ASSERT_EQ(
