@@ -38,7 +38,7 @@ std::optional<Number> numberWithin(std::string_view text, Number least, Number m
   return value >= least && value <= most ? std::optional(value) : std::nullopt;  // "nan" is neither
 }
 
-class Reader {
+class LineReader {
  public:
   Result<PlacedLatency> read(std::string_view text) {
     for (size_t line = 1; !text.empty(); ++line) {
@@ -141,6 +141,6 @@ std::string latencyLines(const PlacedLatency& latency) {
                             oneWord(latency.place.machine));
 }
 
-Result<PlacedLatency> readLatencyLines(std::string_view text) { return Reader().read(text); }
+Result<PlacedLatency> readLatencyLines(std::string_view text) { return LineReader().read(text); }
 
 }  // namespace dyn
