@@ -47,6 +47,7 @@ Result<PackagePieces> makePackage(const CompiledModel& compiled, const PackageRe
   auto& metadata = packed.program.metadata;
   if (request.ramBoundBytes) metadata.emplace_back("ram_bound_bytes", std::to_string(*request.ramBoundBytes));
   if (!request.facts.empty()) metadata.emplace_back("facts", request.facts);
+  if (!request.latency.empty()) metadata.emplace_back("latency", request.latency);
   std::sort(metadata.begin(), metadata.end());
   std::vector<const void*> constants;
   for (const HostTensor& tensor : packed.constants) constants.push_back(tensor.bytes());

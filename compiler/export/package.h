@@ -42,9 +42,9 @@ struct PackageRequest {
   PackageCode code = PackageCode::linked;
   PackageProof proof = PackageProof::none;
   // Of the package's metadata, where they are known: "ram_bound_bytes", and what is known of the dims
-  // ("facts": a JSON object).
+  // ("facts": a JSON object), and of the time of its runs ("latency": lines of app/engine/latency).
   std::optional<int64_t> ramBoundBytes;
-  std::string facts;
+  std::string facts, latency;
   std::optional<SigningSeed> signedBy;  // error unsupportedFeature where the library for it is missing
 };
 Result<ExportedFile> writePackageFile(const CompiledModel& compiled, const std::string& path,

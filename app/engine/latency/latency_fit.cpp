@@ -117,9 +117,6 @@ class Fit {
     for (const LatencyTerm& term : model.terms)
       if (term.ns > 0) counts.insert(term.quantity);
     std::erase_if(model.terms, [&](const LatencyTerm& term) { return !counts.contains(term.quantity); });
-    model.flops.clear();
-    for (const LatencyTerm& term : model.terms)
-      if (term.quantity.size() > kMostReadable) model.flops = term.quantity;
     model.leftOut = leftOut_;
   }
 
@@ -202,7 +199,22 @@ Result<LatencyModel> fitLatency(const std::vector<std::string>& quantities,
     }
   best->fill(model);
   model.spread = spreadOf(*best, count);
+  for (const LatencySample& sample : model.samples)
+    for (const auto& [name, value] : sample.dims) {
+      const auto [sizes, isNew] = model.measured.try_emplace(name, LatencyFormula::Sizes{value, value});
+      sizes->second.least = std::min(sizes->second.least, value);
+      sizes->second.most = std::max(sizes->second.most, value);
+    }
   return model;
+}
+
+size_t LatencyModel::insideCount() const {
+  size_t count = 0;
+  for (size_t i = 0; i < samples.size(); ++i) {
+    const double ratio = static_cast<double>(samples[i].time.medianNs) / leftOut[i];
+    count += ratio <= spread && ratio >= 1 / spread;
+  }
+  return count;
 }
 
 }  // namespace dyn

@@ -6,11 +6,10 @@
 //   model.at({{"batch", 1}, {"seq", 128}})  → 5.1 ms, from 4.8 ms to 5.5 ms
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "app/engine/model/model_info.h"
+#include "app/engine/latency/latency_formula.h"
 #include "app/engine/run/run_statistics.h"
 #include "compiler/support/result.h"
 
@@ -23,33 +22,11 @@ struct LatencySample {
   TimeStatistics time;
 };
 
-// So many nanoseconds for each unit of a quantity between two of its values. Never negative, as a larger
-// run is taken to be no faster.
-struct LatencyTerm {
-  std::string quantity;      // a formula over dims: "batch*seq"
-  double from = 0;           // counted above this value
-  std::optional<double> to;  // and below this one
-  double ns = 0;
-};
-
-struct Latency {
-  double ns = 0, lowNs = 0, highNs = 0;
-  std::string outside;  // "seq = 600 is above 512, the largest measured": then the interval is a guess
-};
-
-struct LatencyModel {
-  double baseNs = 0;
-  std::vector<LatencyTerm> terms;
-  std::string flops;  // the quantity that formula() calls "flops", as it is too long to be read; "": none
-  // Runs take from 1/spread to spread times the formula: what held for nearly all sizes when each was left
-  // out of the fit and asked for.
-  double spread = 1;
+// A formula with the runs that it was fitted to.
+struct LatencyModel : LatencyFormula {
   std::vector<LatencySample> samples;  // one for each size, in order of their times
   std::vector<double> leftOut;         // what the formula of all others gives for each, in nanoseconds
 
-  // Nothing where a dim has no value.
-  std::optional<Latency> at(const DimValues& dims) const;
-  std::string formula() const;
   // How many sizes, left out, were inside of the interval.
   size_t insideCount() const;
 };

@@ -4,7 +4,9 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compiler/support/diagnostic.h"
@@ -25,6 +27,19 @@ struct ValueInfo {
 enum class ModelKind : uint8_t { none, onnx, text, package };
 const char* toString(ModelKind kind);
 
+// What a package says of the time of its runs.
+struct LatencyInfo {
+  std::string formula;  // "0.41 ms + 12.3 us*batch*seq"
+  std::string flops;    // what it calls "flops"; "": it does not
+  double spread = 1;    // runs take from 1/spread to spread times the formula
+  std::map<std::string, std::pair<int64_t, int64_t>> measured;  // of each dim: the least and the largest size
+  int64_t sizesCount = 0, runsCount = 0;
+  std::string machine, device;  // where they ran
+  int threads = 0;
+  std::vector<std::string> elsewhere;  // in which this is another place: "threads: 4 and 1"
+  std::string fault;                   // why it cannot be read; then there is nothing else
+};
+
 struct ModelInfo {
   ModelKind kind = ModelKind::none;
   std::string path;
@@ -40,7 +55,8 @@ struct ModelInfo {
   std::vector<std::string> symbols;  // named dims of the inputs
   std::vector<Diagnostic> warnings;
   int64_t problemsCount = 0;  // with any, the model can be looked at, and nothing else
-  std::string tuning;         // "3 records of FILE": what compilation takes from measurements; "" without any
+  std::optional<LatencyInfo> latency;
+  std::string tuning;  // "3 records of FILE": what compilation takes from measurements; "" without any
 };
 
 }  // namespace dyn

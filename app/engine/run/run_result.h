@@ -116,6 +116,19 @@ struct NamedValue {
   std::vector<std::string> partFiles = {};  // of a list: where its parts were
 };
 
+// A run with a limit of its time: what was predicted, and what came.
+struct RunTimeLimit {
+  int64_t limitNs = 0;
+  struct Predicted {
+    int64_t ns = 0, lowNs = 0, highNs = 0;
+    std::string outside;  // "seq = 600 is above 512, the largest measured": then it is a guess
+    std::string by;       // "package", "runs"
+  };
+  std::optional<Predicted> predicted;
+  std::string whyNotPredicted;
+  int64_t beyondCount = 0, longestNs = 0;  // of the measured runs: those that took longer
+};
+
 struct RunResult {
   DimValues dims;
   std::vector<NamedValue> inputs, outputs;
@@ -144,6 +157,7 @@ struct RunResult {
   std::string profileFile;
   std::string recalledFrom;  // the file, of a saved run that was not run here and now
   bool bench = false;        // show times, not values
+  std::optional<RunTimeLimit> timeLimit;
 };
 
 struct MeasuredRun {

@@ -4,8 +4,10 @@
 
 #include "app/engine/inputs/batch_lengths.h"
 #include "app/engine/run/ram_bound.h"
+#include "app/engine/run/run_file.h"
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/exports/export_writers.h"
+#include "app/session/records/latency_runs.h"
 #include "app/session/views/file_views.h"
 #include "app/session/views/view.h"
 #include "compiler/driver/target_choice.h"
@@ -53,6 +55,13 @@ Result<RuntimeFolders> runtimeFolders(const CompiledModel& compiled, const char*
 }
 
 namespace {
+
+// Said before the model is compiled.
+Status runsAreReadable(const Command& command) {
+  if (!command.has("runs")) return {};
+  const Result<std::vector<RunRecord>> runs = readRunsFile(command.text("runs"));
+  return runs.ok() ? Status() : Status(Error{runs.error()});
+}
 
 // Does it compute without what masks hide?
 bool leavesOutPositions(LoadedModel& model) {
@@ -155,6 +164,9 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
     return makeError(DiagnosticId::usageError, "--sign signs the package that -o FILE writes");
   if (command.has("certify") && !command.has("o"))
     return makeError(DiagnosticId::usageError, "--certify is for the package that -o FILE writes");
+  if (command.has("runs") && !command.has("o"))
+    return makeError(DiagnosticId::usageError, "--runs is for the package that -o FILE writes");
+  DYN_CHECK(runsAreReadable(command));
   DYN_TRY(const std::optional<SigningSeed> signedBy, signingKeyOf(command));
   DYN_TRY(ToWrite made, compiledToWrite(state, command, ExportMemory::unbounded, outcome));
   const CompiledModel& compiled = *made.model->compiled();
@@ -165,6 +177,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
     request.flow = hostCodeOf(state, command);
     request.signedBy = signedBy;
     if (command.has("certify")) request.proof = PackageProof::certificate;
+    DYN_TRY(request.latency, latencyLinesOf(state, *made.model, command, request.flow));
     DYN_TRY(const ExportedFile file, writePackageFile(compiled, result.file, request));
     result.fileBytes = file.fileBytes;
     result.openObligations = file.openObligations;
@@ -183,6 +196,7 @@ Result<View> handle_compile(SessionState& state, const Command& command, Outcome
 Result<View> handle_exportModel(SessionState& state, const Command& command, Outcome& outcome) {
   DYN_TRY(const ExportKind* kind, exportKindOf(command));
   DYN_TRY([[maybe_unused]] const auto key, signingKeyOf(command));  // before the model is compiled
+  DYN_CHECK(runsAreReadable(command));
   DYN_TRY(ToWrite made, compiledToWrite(state, command, kind->memory, outcome));
   ExportResult result;
   result.kind = kind->name;

@@ -22,6 +22,7 @@
 #include "app/session/graph/trace_views.h"
 #include "app/session/handlers/compile_anew.h"
 #include "app/session/handlers/stepping.h"
+#include "app/session/records/latency_runs.h"
 #include "app/session/session_state.h"
 #include "app/session/views/code_views.h"
 #include "app/session/views/pass_views.h"
@@ -192,7 +193,12 @@ Result<View> handle_reload(SessionState& state, const Command&, Outcome& outcome
 
 Result<View> handle_info(SessionState& state, const Command&, Outcome&) {
   DYN_TRY(LoadedModel * model, state.opened());
-  if (!model->hasModule() || !model->problems().empty()) return makeView(model->info());
+  if (!model->hasModule()) {
+    ModelInfo info = model->info();
+    info.latency = latencyInfo(state, *model);
+    return makeView(std::move(info));
+  }
+  if (!model->problems().empty()) return makeView(model->info());
   // The outputs' types; a model that does not type-check has its inputs at least.
   const bool isTyped = model->ensurePasses().ok();
   ModelInfo info = model->info();

@@ -28,8 +28,9 @@
 #include "app/session/graph/kernel_members.h"
 #include "app/session/handlers/memory_limit.h"
 #include "app/session/handlers/named_value.h"
-#include "app/session/handlers/run_records.h"
 #include "app/session/handlers/token_text.h"
+#include "app/session/records/run_records.h"
+#include "app/session/records/time_limit.h"
 #include "app/session/session_state.h"
 #include "app/session/views/problem_views.h"
 #include "app/session/views/view.h"
@@ -96,6 +97,9 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
   DYN_TRY(PreparedRun prepared, state.prepare(std::move(inputs)));
   (void)setValidPositions(*prepared.model, prepared.inputs, *prepared.runner);
   DYN_CHECK(keepWithinLimit(state, prepared));
+  DYN_TRY(std::optional<RunTimeLimit> timeLimit, timeLimitOf(state, command, prepared));
+  if (timeLimit && !timeLimit->whyNotPredicted.empty())
+    state.log("the time is compared after the run alone: " + timeLimit->whyNotPredicted);
   state.progress("running");
   request.live = state.emitLive;
   RunResult result;
@@ -107,6 +111,8 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
     return withFailedInstances(ran.takeError(), *prepared.runner, prepared.inputs, ofInstances,
                                state.interruption);
   DYN_CHECK(std::move(ran));
+  result.timeLimit = std::move(timeLimit);
+  compareTimes(result);
   fillCounters(*prepared.model, result);
   if (const CompiledModel* compiled = prepared.model->compiled(); compiled && result.profile)
     countTouchedBytes(compiled->lowered, result);

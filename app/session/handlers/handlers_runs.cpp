@@ -8,7 +8,7 @@
 #include "app/session/answers/place_tree.h"
 #include "app/session/answers/runs_view.h"
 #include "app/session/graph/kernel_members.h"
-#include "app/session/handlers/run_records.h"
+#include "app/session/records/run_records.h"
 #include "app/session/session_state.h"
 #include "app/session/views/run_views.h"
 #include "app/session/views/view.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/engine/model/model_info.h"
+#include "app/engine/latency/latency_formula.h"
 #include "app/session/views/node_id.h"
 
 namespace dyn {
@@ -63,6 +63,8 @@ struct LimitView {
   int64_t limitBytes = 0;  // 0: the limit is one of time
   int64_t limitNs = 0;
   std::string formula;  // of a limit of time: what it was told by
+  LatencySource source = LatencySource::runs;
+  std::string outside;  // "batch = 8 is above 4, the largest measured": then the times are guesses
   DimValues dims;       // as given
   std::vector<LimitRow> rows;
 };

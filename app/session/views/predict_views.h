@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "app/engine/latency/latency_formula.h"
 #include "app/engine/run/run_result.h"
 #include "app/session/views/node_id.h"
 
@@ -34,11 +35,12 @@ struct PredictView {
   int64_t timeNs = 0;
   int64_t peakBytes = 0;
   std::string whyNoPeak;  // then the time is that by runs
-  // By runs that were measured at other sizes; then with the interval.
+  // By runs that were measured at other sizes, or by the package's formula; then with the interval.
   struct ByRuns {
     int64_t ns = 0, lowNs = 0, highNs = 0;
     size_t sizesCount = 0;
     std::string outside;  // "seq = 600 is above 512, the largest measured"
+    LatencySource source = LatencySource::runs;
   };
   std::optional<ByRuns> byRuns;
   KernelTable kernels;  // boundNs is the expected time

@@ -4,6 +4,7 @@
 
 #include "app/session/answers/dim_views.h"
 #include "app/session/handlers/exports/export_writers.h"
+#include "app/session/records/latency_runs.h"
 #include "app/session/views/view_json.h"
 #include "app/session/views/why_views.h"
 #include "compiler/export/export.h"
@@ -44,6 +45,7 @@ void noteFile(const ExportJob& job, const ExportedFile& file) {
 Status write_package(const ExportJob& job) {
   DYN_TRY(PackageRequest request, packageRequest(job));
   if (job.command.has("certify")) request.proof = PackageProof::certificate;
+  DYN_TRY(request.latency, latencyLinesOf(job.state, job.model, job.command, request.flow));
   DYN_TRY(const ExportedFile file, writePackageFile(job.compiled(), job.command.text("o"), request));
   noteFile(job, file);
   job.result.openObligations = file.openObligations;

@@ -14,7 +14,7 @@
 #include "app/session/explain/explain.h"
 #include "app/session/explain/machine_bound.h"
 #include "app/session/graph/kernel_members.h"
-#include "app/session/handlers/run_records.h"
+#include "app/session/records/run_records.h"
 #include "app/session/session_state.h"
 #include "app/session/views/bench_views.h"
 #include "app/session/views/view.h"

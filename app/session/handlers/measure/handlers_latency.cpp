@@ -12,8 +12,8 @@
 #include "app/engine/run/run_times.h"
 #include "app/session/answers/limit_view.h"
 #include "app/session/explain/machine_limits.h"
-#include "app/session/handlers/measure/latency_runs.h"
-#include "app/session/handlers/run_records.h"
+#include "app/session/records/latency_runs.h"
+#include "app/session/records/run_records.h"
 #include "app/session/session_state.h"
 #include "app/session/views/predict_views.h"
 #include "app/session/views/text_table.h"
@@ -291,7 +291,7 @@ Result<View> handle_latency(SessionState& state, const Command& command, Outcome
     }
   }
   view.formula = latency.formula();
-  view.flops = latency.flops;
+  view.flops = latency.flops();
   view.spread = latency.spread;
   view.machine = processorName();
   view.device = state.now.options.device;

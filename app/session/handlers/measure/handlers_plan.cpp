@@ -8,8 +8,9 @@
 #include "app/session/answers/plan_view.h"
 #include "app/session/answers/sweep_view.h"
 #include "app/session/explain/explain.h"
-#include "app/session/handlers/measure/latency_runs.h"
 #include "app/session/handlers/measure/predictions.h"
+#include "app/session/records/latency_runs.h"
+#include "app/session/records/time_limit.h"
 #include "app/session/session_state.h"
 #include "app/session/views/memory_views.h"
 #include "app/session/views/view.h"
@@ -38,48 +39,6 @@ Result<View> handle_plan(SessionState& state, const Command& command, Outcome&) 
   return makeView(std::move(view));
 }
 
-namespace {
-
-// Sizes that were measured bound the answer, as nothing is known of the time beyond them.
-void boundBySizes(const LatencyModel& latency, std::vector<LimitSymbol>& symbols) {
-  for (LimitSymbol& symbol : symbols) {
-    std::optional<int64_t> least, most;
-    for (const LatencySample& sample : latency.samples)
-      if (const auto found = sample.dims.find(symbol.name); found != sample.dims.end()) {
-        least = std::min(least.value_or(found->second), found->second);
-        most = std::max(most.value_or(found->second), found->second);
-      }
-    if (least) symbol.low = std::max(symbol.low.value_or(*least), *least);
-    if (!most || *most >= symbol.high.value_or(INT64_MAX)) continue;
-    symbol.high = *most;
-    symbol.highReason = std::to_string(*most) + " is the largest " + symbol.name + " that was measured";
-  }
-}
-
-// By the upper end of the interval: the answer is to hold.
-Result<LimitView> timeLimitView(SessionState& state, LoadedModel& model, const Command& command,
-                                const DimValues& dims, Limit limit, const CostOfDims& peakOf) {
-  DYN_TRY(const LatencyModel latency, latencyOf(state, model, command));
-  std::vector<LimitSymbol> symbols = freeSymbols(model, dims);
-  boundBySizes(latency, symbols);
-  const CostOfDims timeOf = [&](const DimValues& values) -> Result<int64_t> {
-    // Is there a run of these sizes at all? Values that a dry run does not have decide nothing here.
-    if (const Result<int64_t> peak = peakOf(values);
-        !peak.ok() && peak.error().id != DiagnosticId::unsupportedFeature)
-      return Error{peak.error()};
-    const std::optional<Latency> time = latency.at(completeDims(model.signature(), values));
-    if (!time)
-      return makeError(DiagnosticId::unsupportedFeature,
-                       "unsupported: the formula of the time needs more dims");
-    return wholeNs(time->highNs);
-  };
-  DYN_TRY(LimitView view, limitView(symbols, dims, limit, timeOf));
-  view.formula = latency.formula();
-  return view;
-}
-
-}  // namespace
-
 Result<View> handle_limit(SessionState& state, const Command& command, Outcome&) {
   DYN_TRY(LoadedModel * model, state.model());
   DYN_TRY(const Limit limit, parseLimit(command.text("bytes")));
@@ -93,7 +52,8 @@ Result<View> handle_limit(SessionState& state, const Command& command, Outcome&)
                               state.interruption);
   };
   if (limit.unit == LimitUnit::nanoseconds) {
-    DYN_TRY(LimitView view, timeLimitView(state, *model, command, question.dims, limit, peakOf));
+    DYN_TRY(const KnownLatency latency, knownLatency(state, *model, command));
+    DYN_TRY(LimitView view, timeLimitView(*model, latency, question.dims, limit, peakOf));
     return makeView(std::move(view));
   }
   DYN_TRY(LimitView view, limitView(freeSymbols(*model, question.dims), question.dims, limit, peakOf));
@@ -102,25 +62,35 @@ Result<View> handle_limit(SessionState& state, const Command& command, Outcome&)
 
 namespace {
 
+std::optional<PredictView::ByRuns> predictionBy(const KnownLatency& latency, const DimValues& dims) {
+  const std::optional<Latency> time = latency.formula.at(dims);
+  if (!time) return std::nullopt;
+  return PredictView::ByRuns{wholeNs(time->ns),  wholeNs(time->lowNs), wholeNs(time->highNs),
+                             latency.sizesCount, time->outside,        latency.source};
+}
+
 // By measured runs; nothing where there are too few of them and no file was named.
 Status predictByRuns(SessionState& state, LoadedModel& model, const Command& command, PredictView& view) {
-  const Result<LatencyModel> latency = latencyOf(state, model, command);
+  const Result<KnownLatency> latency = knownLatency(state, model, command);
   if (!latency.ok()) return command.has("runs") ? Status(Error{latency.error()}) : Status();
-  if (const std::optional<Latency> time = latency->at(view.dims))
-    view.byRuns = {wholeNs(time->ns), wholeNs(time->lowNs), wholeNs(time->highNs), latency->samples.size(),
-                   time->outside};
+  view.byRuns = predictionBy(*latency, view.dims);
   return {};
 }
 
 // Where the definitions of its kernels are not there (a package), or a dry run needs values: `why`. Errors:
-// that one, where there are no runs either.
+// that one, where there are no runs either; it says why the package's own formula does not count.
 Result<PredictView> predictionByRuns(SessionState& state, LoadedModel& model, const Question& question,
                                      const Command& command, Error why) {
   PredictView view;
   view.dims = question.dims;
-  DYN_CHECK(predictByRuns(state, model, command, view));
-  if (!view.byRuns)
+  const Result<KnownLatency> latency = knownLatency(state, model, command);
+  if (!latency.ok() && command.has("runs")) return Error{latency.error()};
+  if (latency.ok()) view.byRuns = predictionBy(*latency, view.dims);
+  if (!view.byRuns) {
+    if (const Status readable = packageIsFromHere(state, model); !readable.ok())
+      return std::move(why).note(readable.error().message);
     return std::move(why).note("latency measures it at some sizes: from these runs a prediction is made");
+  }
   view.timeNs = view.byRuns->ns;
   DYN_TRY(Runner runner, makeRunner(model, state.now.options));
   const Result<int64_t> peak = runner.predictPeak(view.dims, Runner::Warmth::first, state.interruption);

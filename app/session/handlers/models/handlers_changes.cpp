@@ -12,7 +12,7 @@
 #include "app/session/handlers/measure/predictions.h"
 #include "app/session/handlers/models/onnx_file.h"
 #include "app/session/handlers/read_again.h"
-#include "app/session/handlers/run_records.h"
+#include "app/session/records/run_records.h"
 #include "app/session/session_state.h"
 #include "app/session/views/change_views.h"
 #include "app/session/views/view.h"

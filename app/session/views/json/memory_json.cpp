@@ -53,6 +53,8 @@ Json viewJson(const LimitView& view) {
            {{"limit_bytes", isTime ? Json(nullptr) : Json(view.limitBytes)},
             {"limit_ns", isTime ? Json(view.limitNs) : Json(nullptr)},
             {"formula", isTime ? Json(view.formula) : Json(nullptr)},
+            {"formula_by", isTime ? Json(toString(view.source)) : Json(nullptr)},
+            {"outside", view.outside.empty() ? Json(nullptr) : Json(view.outside)},
             {"dims", mapJson(view.dims)},
             {"largest", rows}}}};
 }

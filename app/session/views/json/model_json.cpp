@@ -22,6 +22,22 @@ Json portsJson(const std::vector<ValueInfo>& ports) {
   return list;
 }
 
+Json latencyJson(const LatencyInfo& latency) {
+  if (!latency.fault.empty()) return {{"fault", latency.fault}};
+  Json measured = Json::object();
+  for (const auto& [dim, sizes] : latency.measured) measured[dim] = {sizes.first, sizes.second};
+  return {{"formula", latency.formula},
+          {"flops", latency.flops.empty() ? Json(nullptr) : Json(latency.flops)},
+          {"spread", latency.spread},
+          {"measured", measured},
+          {"sizes_count", latency.sizesCount},
+          {"runs_count", latency.runsCount},
+          {"machine", latency.machine},
+          {"device", latency.device},
+          {"threads_count", latency.threads},
+          {"elsewhere", latency.elsewhere}};
+}
+
 }  // namespace
 
 Json viewJson(const ModelInfo& view) {
@@ -40,6 +56,7 @@ Json viewJson(const ModelInfo& view) {
   json["weights_bytes"] = view.weightsBytes;
   json["parameters_count"] = view.parametersCount;
   if (!view.flops.empty()) json["flops"] = view.flops;
+  if (view.latency) json["latency"] = latencyJson(*view.latency);
   json["warnings"] = diagnosticsJson(view.warnings);
   if (view.problemsCount > 0) json["problems_count"] = view.problemsCount;
   return json;

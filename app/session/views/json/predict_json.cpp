@@ -23,6 +23,7 @@ Json byRunsJson(const std::optional<PredictView::ByRuns>& byRuns) {
           {"low_ns", byRuns->lowNs},
           {"high_ns", byRuns->highNs},
           {"sizes_count", byRuns->sizesCount},
+          {"formula_by", toString(byRuns->source)},
           {"outside", byRuns->outside.empty() ? Json(nullptr) : Json(byRuns->outside)}};
 }
 

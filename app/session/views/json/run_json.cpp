@@ -43,6 +43,22 @@ Json mapsJson(const NamedValue& values, const std::vector<NamedValue>& all) {
   return list;
 }
 
+Json timeLimitJson(const RunTimeLimit& limit) {
+  Json predicted = nullptr;
+  if (limit.predicted)
+    predicted = {
+        {"time_ns", limit.predicted->ns},
+        {"low_ns", limit.predicted->lowNs},
+        {"high_ns", limit.predicted->highNs},
+        {"formula_by", limit.predicted->by},
+        {"outside", limit.predicted->outside.empty() ? Json(nullptr) : Json(limit.predicted->outside)}};
+  return {{"limit_ns", limit.limitNs},
+          {"predicted", predicted},
+          {"why_not_predicted", limit.whyNotPredicted.empty() ? Json(nullptr) : Json(limit.whyNotPredicted)},
+          {"longest_ns", limit.longestNs},
+          {"beyond_count", limit.beyondCount}};
+}
+
 }  // namespace
 
 Json viewJson(const RunResult& view) {
@@ -71,6 +87,7 @@ Json viewJson(const RunResult& view) {
   if (view.profile) json["kernels"] = viewJson(*view.profile)["kernels"];
   if (view.levels) json["levels"] = viewJson(*view.levels);
   if (!view.launches.empty()) json["device_counters"] = countsJson(sumByKernel(view.launches));
+  if (view.timeLimit) json["time_limit"] = timeLimitJson(*view.timeLimit);
   if (!view.profileFile.empty()) json["profile_file"] = view.profileFile;
   if (!view.differences.empty()) {
     Json list = Json::array();

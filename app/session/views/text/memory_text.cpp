@@ -86,7 +86,12 @@ std::string viewText(const LimitView& view, const TextOptions& options) {
                                   : "-",
                     dimValuesText(row.others), row.end});
   if (isTime)
-    return sentence("within " + durationText(view.limitNs) + ", by measured runs: " + view.formula, options) +
+    return sentence("within " + durationText(view.limitNs) +
+                        (view.source == LatencySource::package ? ", by the package's formula: "
+                                                               : ", by measured runs: ") +
+                        view.formula,
+                    options) +
+           (view.outside.empty() ? "" : sentence("a guess: " + view.outside, options)) +
            textTable({"dim", ">largest", ">at most", "with", "why not more"}, rows, options);
   return fmt::format("within {} ({} bytes)\n", bytesText(view.limitBytes), view.limitBytes) +
          textTable({"dim", ">largest", ">peak bytes", "with", "why not more"}, rows, options);

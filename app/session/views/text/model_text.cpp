@@ -11,6 +11,33 @@
 
 namespace dyn {
 
+namespace {
+
+std::string latencyText(const LatencyInfo& latency, const TextOptions& options) {
+  if (!latency.fault.empty())
+    return sentence("  its formula of the time cannot be read: " + visibleLine(latency.fault), options);
+  std::string text = sentence("  time = " + visibleLine(latency.formula), options);
+  if (!latency.flops.empty()) text += sentence("  flops = " + visibleLine(latency.flops), options);
+  std::string measured;
+  for (const auto& [dim, sizes] : latency.measured)
+    measured += fmt::format("{}{} = {}..{}", measured.empty() ? "" : ", ", visibleLine(dim), sizes.first,
+                            sizes.second);
+  text +=
+      sentence(fmt::format("  from {:.2f} to {:.2f} times as long; {} at {} sizes, {}, on {}, {}, {}",
+                           1 / latency.spread, latency.spread,
+                           latency.runsCount == 1 ? "1 run" : fmt::format("{} runs", latency.runsCount),
+                           latency.sizesCount, measured.empty() ? "fixed" : measured,
+                           latency.machine.empty() ? "an unknown processor" : visibleLine(latency.machine),
+                           visibleLine(latency.device),
+                           latency.threads == 1 ? "1 thread" : fmt::format("{} threads", latency.threads)),
+               options);
+  for (const std::string& difference : latency.elsewhere)
+    text += sentence("  it does not count here: " + visibleLine(difference), options);
+  return text;
+}
+
+}  // namespace
+
 std::string viewText(const ModelInfo& view, const TextOptions& options) {
   std::string text = view.path;
   if (view.kind == ModelKind::onnx)
@@ -29,6 +56,7 @@ std::string viewText(const ModelInfo& view, const TextOptions& options) {
     text += fmt::format("  {} operations in {} {}, {} constants of {}\n", view.opsCount, view.functionsCount,
                         view.functionsCount == 1 ? "function" : "functions", view.weightsCount,
                         bytesText(view.weightsBytes));
+  if (view.latency) text += latencyText(*view.latency, options);
   std::vector<std::pair<int64_t, std::string>> ops;
   for (const auto& [name, count] : view.ops) ops.emplace_back(-count, name);
   std::sort(ops.begin(), ops.end());

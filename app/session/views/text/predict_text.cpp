@@ -23,10 +23,11 @@ std::string predictionText(const PredictView& v) {
   else
     text += "no run: " + v.refused + "\n";
   if (v.byRuns)
-    text +=
-        fmt::format("by runs at {} sizes: {}, from {} to {}{}\n", v.byRuns->sizesCount,
-                    durationText(v.byRuns->ns), durationText(v.byRuns->lowNs), durationText(v.byRuns->highNs),
-                    v.byRuns->outside.empty() ? "" : "; a guess: " + v.byRuns->outside);
+    text += fmt::format("by {} at {} sizes: {}, from {} to {}{}\n",
+                        v.byRuns->source == LatencySource::package ? "the package's formula of runs" : "runs",
+                        v.byRuns->sizesCount, durationText(v.byRuns->ns), durationText(v.byRuns->lowNs),
+                        durationText(v.byRuns->highNs),
+                        v.byRuns->outside.empty() ? "" : "; a guess: " + v.byRuns->outside);
   for (const RangeFault& fault : v.outside) text += "  " + fault.text + "\n";
   for (const CheckRow& check : v.checks)
     if (check.fails)

@@ -5,11 +5,32 @@
 #include "app/session/views/run_views.h"
 #include "app/session/views/text/outputs_text.h"
 #include "app/session/views/text/runs_text.h"
+#include "app/session/views/text/text_parts.h"
 #include "app/session/views/text/view_cases.h"
 #include "app/session/views/text_table.h"
 #include "app/session/views/view_text.h"
 
 namespace dyn {
+
+namespace {
+
+std::string timeLimitText(const RunTimeLimit& limit, size_t runsCount, const TextOptions& options) {
+  std::string text = durationText(limit.longestNs);
+  if (runsCount > 1) text = fmt::format("{} of {} runs, the longest {}", limit.beyondCount, runsCount, text);
+  text = (limit.beyondCount > 0 ? "took longer than the limit of " : "within the limit of ") +
+         durationText(limit.limitNs) + ": " + text;
+  if (limit.predicted)
+    text += fmt::format("; predicted by the {}: {}, from {} to {}{}",
+                        limit.predicted->by == "package" ? "package's formula" : "runs",
+                        durationText(limit.predicted->ns), durationText(limit.predicted->lowNs),
+                        durationText(limit.predicted->highNs),
+                        limit.predicted->outside.empty() ? "" : "; a guess: " + limit.predicted->outside);
+  else
+    text += "; nothing was predicted: " + limit.whyNotPredicted;
+  return sentence(text, options);
+}
+
+}  // namespace
 
 std::string viewText(const RunResult& view, const TextOptions& options) {
   std::string text;
@@ -28,6 +49,7 @@ std::string viewText(const RunResult& view, const TextOptions& options) {
     text += fmt::format("peak {}, {} kernel launches, {} system allocations in the last run\n",
                         bytesText(view.peakBytes), view.launchesCount, view.allocationsCount);
   }
+  if (view.timeLimit) text += timeLimitText(*view.timeLimit, view.runsNs.size(), options);
   for (const auto& [name, difference] : view.differences)
     text += name + (difference.empty() ? ": as recorded" : ": differs from what is recorded: " + difference) +
             "\n";

@@ -1,4 +1,4 @@
-#include "app/session/handlers/run_records.h"
+#include "app/session/records/run_records.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "app/engine/latency/latency_model.h"
+#include "app/engine/latency/latency_formula.h"
 
 #include <fmt/format.h>
 
@@ -33,7 +33,7 @@ std::string readable(const std::string& quantity, bool alone) {
 
 }  // namespace
 
-std::optional<Latency> LatencyModel::at(const DimValues& dims) const {
+std::optional<Latency> LatencyFormula::at(const DimValues& dims) const {
   Latency latency;
   latency.ns = baseNs;
   for (const LatencyTerm& term : terms) {
@@ -43,25 +43,25 @@ std::optional<Latency> LatencyModel::at(const DimValues& dims) const {
   }
   latency.lowNs = latency.ns / spread;
   latency.highNs = latency.ns * spread;
-  for (const auto& [name, value] : dims) {
-    std::optional<int64_t> least, most;
-    for (const LatencySample& sample : samples)
-      if (const auto found = sample.dims.find(name); found != sample.dims.end()) {
-        least = std::min(least.value_or(found->second), found->second);
-        most = std::max(most.value_or(found->second), found->second);
-      }
-    if (!least || !latency.outside.empty()) continue;
-    if (value > *most)
-      latency.outside = fmt::format("{} = {} is above {}, the largest measured", name, value, *most);
-    else if (value < *least)
-      latency.outside = fmt::format("{} = {} is below {}, the least measured", name, value, *least);
-  }
+  latency.outside = outside(dims);
   return latency;
 }
 
+std::string LatencyFormula::outside(const DimValues& dims) const {
+  for (const auto& [name, value] : dims) {
+    const auto sizes = measured.find(name);
+    if (sizes == measured.end()) continue;
+    const auto [least, most] = sizes->second;
+    if (value > most) return fmt::format("{} = {} is above {}, the largest measured", name, value, most);
+    if (value < least) return fmt::format("{} = {} is below {}, the least measured", name, value, least);
+  }
+  return "";
+}
+
 // By slopes: what a part of a quantity takes more, or less, than the part before it.
-std::string LatencyModel::formula() const {
+std::string LatencyFormula::formula() const {
   std::string text = coefficientText(baseNs);
+  const std::string flops = this->flops();
   std::map<std::string, double> before;
   for (const LatencyTerm& term : terms) {
     const double slope = term.ns - before[term.quantity];
@@ -75,13 +75,12 @@ std::string LatencyModel::formula() const {
   return text;
 }
 
-size_t LatencyModel::insideCount() const {
-  size_t count = 0;
-  for (size_t i = 0; i < samples.size(); ++i) {
-    const double ratio = static_cast<double>(samples[i].time.medianNs) / leftOut[i];
-    count += ratio <= spread && ratio >= 1 / spread;
-  }
-  return count;
+std::string LatencyFormula::flops() const {
+  constexpr size_t kMostReadable = 40;  // characters of a quantity in a formula
+  std::string found;
+  for (const LatencyTerm& term : terms)
+    if (term.quantity.size() > kMostReadable) found = term.quantity;
+  return found;
 }
 
 }  // namespace dyn
