@@ -2,6 +2,8 @@
 
 #include <new>
 
+#include "app/library/include/dyn_server.h"
+
 namespace dyn::library {
 
 namespace {
@@ -44,6 +46,8 @@ dyn_status statusOf(DiagnosticId id) {
       return DYN_ARITHMETIC;
     case DiagnosticId::memoryLimit:
       return DYN_MEMORY_LIMIT;
+    case DiagnosticId::timeBeyondLimit:
+      return DYN_DEADLINE_INFEASIBLE;
     default:
       break;
   }

@@ -10,6 +10,7 @@
 #include "app/engine/serving/served_program.h"
 #include "app/library/include/dyn_server.h"
 #include "app/library/model.h"
+#include "app/session/records/latency_runs.h"
 #include "app/session/session_state.h"
 
 struct dyn_server {
@@ -50,6 +51,8 @@ dyn_status statusOfAnswer(const ServedAnswer& answer) {
       return DYN_MEMORY_LIMIT;
     case AnswerKind::shutDown:
       return DYN_SHUT_DOWN;
+    case AnswerKind::infeasible:
+      return DYN_DEADLINE_INFEASIBLE;
   }
   return DYN_INTERNAL;
 }
@@ -70,6 +73,8 @@ const char* messageOf(const ServedAnswer& answer) {
       return "it needs more memory than memory_limit_bytes of the server";
     case AnswerKind::shutDown:
       return "the server was shut down";
+    case AnswerKind::infeasible:
+      return answer.message.c_str();
   }
   return "";
 }
@@ -83,6 +88,9 @@ Result<ServingPolicy> policyOf(const dyn_server_policy* given) {
     return badArgument("a member of the policy is negative");
   if (asked.batching < DYN_BATCHING_AUTO || asked.batching > DYN_BATCHING_OFF)
     return badArgument("batching is not a value of dyn_batching");
+  if (asked.admission < DYN_ADMISSION_ALL || asked.admission > DYN_ADMISSION_DEADLINE)
+    return badArgument("admission is not a value of dyn_admission");
+  if (asked.admission == DYN_ADMISSION_DEADLINE) policy.admission = Admission::byDeadline;
   policy.batching = asked.batching == DYN_BATCHING_ON    ? Batching::always
                     : asked.batching == DYN_BATCHING_OFF ? Batching::never
                                                          : Batching::whereItPays;
@@ -122,6 +130,11 @@ Result<std::shared_ptr<ServedProgram>> compile(dyn_model& model, const ServingPo
     const std::shared_ptr<dyn_module> owned(module.release(), dyn_module_release);
     DYN_TRY(program, ServedProgram::of(*loaded, owned, state.now.options, policy,
                                        sequenceLengthsOf(loaded->signature())));
+    Result<std::optional<PlacedLatency>> latency = latencyFromHere(state, *loaded);
+    if (!latency.ok())
+      program->setAdmissionText("all: " + latency.error().message);
+    else if (*latency)
+      program->setLatency(std::move((*latency)->formula));
     return {};
   });
   if (!done.ok()) return Error{done.error()};
@@ -200,9 +213,10 @@ dyn_status submit(dyn_server& server, const dyn_server_request& asked, dyn_reque
       return {};
     }
     ServedAnswer& answer = request.call->answer;
-    answer.kind = taken == Submission::queueFull ? AnswerKind::queueFull
-                  : taken == Submission::expired ? AnswerKind::expired
-                                                 : AnswerKind::shutDown;
+    answer.kind = taken == Submission::queueFull    ? AnswerKind::queueFull
+                  : taken == Submission::expired    ? AnswerKind::expired
+                  : taken == Submission::infeasible ? AnswerKind::infeasible
+                                                    : AnswerKind::shutDown;
     status = statusOfAnswer(answer);
     noteDiagnostics({makeError(DiagnosticId::runtimeError, messageOf(answer)).diagnostic()});
     return {};
@@ -256,6 +270,18 @@ dyn_status dyn_server_joining(dyn_server* server, int32_t model, const char** te
     if (!text) return badArgument("text is a null pointer");
     DYN_TRY(const auto program, programOf(server, model));
     borrowedText() = program->joiningText();
+    *text = borrowedText().c_str();
+    return {};
+  });
+}
+
+dyn_status dyn_server_admission(dyn_server* server, int32_t model, const char** text) {
+  if (text) *text = nullptr;
+  return reporting([&]() -> Status {
+    if (!text) return badArgument("text is a null pointer");
+    DYN_TRY(const auto program, programOf(server, model));
+    const bool isOn = server->server->policy().admission == Admission::byDeadline;
+    borrowedText() = isOn ? program->admissionText() : "all: the policy refuses none by its deadline";
     *text = borrowedText().c_str();
     return {};
   });
@@ -372,6 +398,7 @@ dyn_status dyn_server_get_statistics(dyn_server* server, dyn_server_statistics* 
     made.ran_requests_count = counts.ranRequests;
     made.p50_ns = counts.latencies.percentileNs(0.5);
     made.p99_ns = counts.latencies.percentileNs(0.99);
+    made.infeasible_count = counts.count(AnswerKind::infeasible);
     return give(made, statistics);
   });
 }

@@ -9,7 +9,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from ._errors import (CheckError, Cancelled, DeadlinePassed, Diagnostic, Error, FileError, InputError, InternalError,
+from ._errors import (CheckError, Cancelled, DeadlineInfeasible, DeadlinePassed, Diagnostic, Error, FileError, InputError, InternalError,
                       MemoryLimitError, ModelError, ModelWarning, QueueFull, ShutDown, Unsupported, UsageError)
 from ._model import Model, load
 from ._threads import ThreadPool
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
-    "Answer", "Buffer", "Cancelled", "Change", "Check", "CheckError", "Commands", "Context", "DeadlinePassed", "Diagnostic",
+    "Answer", "Buffer", "Cancelled", "Change", "Check", "CheckError", "Commands", "Context", "DeadlineInfeasible", "DeadlinePassed", "Diagnostic",
     "Diff", "Dim", "DynPredictor", "Error", "Explanation", "FileError", "Generated", "Generation",
     "GenerationStatistics", "Graph", "InputError", "InternalError", "Kernel", "KernelTime", "Limit", "MemoryLimitError", "Model", "ModelError", "ModelWarning", "Pass", "Passes", "Plan",
     "Package", "Port", "Prediction", "Profile", "QueueFull", "Request", "Result", "RunStatistics", "Served", "Server", "ServerStatistics",

@@ -83,6 +83,10 @@ class DeadlinePassed(Error, TimeoutError):
     """A request of a server did not start before its deadline."""
 
 
+class DeadlineInfeasible(DeadlinePassed):
+    """A server refused a request at once, or a run was refused: it takes longer than its deadline or limit allows."""
+
+
 class ShutDown(Error):
     """A server takes no requests any more, or refused those that waited."""
 
@@ -102,7 +106,7 @@ class ModelWarning(UserWarning):
 _CLASSES: dict[int, type[Error]] = {  # dyn_status
     1: UsageError, 2: ModelError, 3: InputError, 4: CheckError, 5: CheckError, 6: CheckError, 7: MemoryLimitError,
     8: MemoryLimitError, 9: Cancelled, 10: MemoryLimitError, 11: InternalError, 12: Unsupported, 13: FileError,
-    14: InternalError, 32: QueueFull, 33: DeadlinePassed, 34: ShutDown,
+    14: InternalError, 32: QueueFull, 33: DeadlinePassed, 34: ShutDown, 36: DeadlineInfeasible,
 }
 _SEVERITIES = ("error", "warning", "note")
 

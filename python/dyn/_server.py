@@ -18,6 +18,7 @@ from ._threads import ThreadPool
 from ._values import Result
 
 _BATCHING = {"auto": 0, "on": 1, "off": 2}
+_ADMISSIONS = {"all": 0, "deadline": 1}
 _ENDINGS = {"drain": 0, "refuse": 1, "cancel": 2}
 _OK, _CANCELLED = 0, 9  # dyn_status
 
@@ -43,6 +44,7 @@ class ServerStatistics:
     ran_requests_count: int
     p50_ns: int
     p99_ns: int
+    infeasible_count: int
 
 
 class Request(concurrent.futures.Future[Result]):
@@ -85,11 +87,16 @@ class Served:
         """How requests are joined: "along batch, of different seq by attention_mask"; or "one by one: " and why."""
         return self._server._handle.joining(self._index)
 
+    @property
+    def admission(self) -> str:
+        """What admission="deadline" goes by: "time = " and a formula; or "all: " and why no request is refused."""
+        return self._server._handle.admission(self._index)
+
     def submit(self, inputs: Mapping[str, Any] | Sequence[Any], *, client: int = 0, priority: int = 0,
                deadline_s: float | None = None) -> Request:
         """Asks for a run. inputs: as of Model.run; arrays must not change before the answer. Requests of higher
         priority run first; among equals the clients (any number) take turns. deadline_s: seconds from now; it does
-        not start later. Results are read-only. Raises InputError, QueueFull, DeadlinePassed, ShutDown; result()
+        not start later. Results are read-only. Raises InputError, QueueFull, DeadlinePassed, DeadlineInfeasible, ShutDown; result()
         raises what the run does."""
         forms = [_values.form_of(port, one) for port, one in zip(self._model.inputs, self._model._listed(inputs))]
         # 0 is none for the library, so a deadline that is now has passed.
@@ -109,12 +116,15 @@ class Server:
     batching: "auto" (joined where that takes less time), "on" (add() fails where requests may not be joined) or "off".
     max_batch: requests in one run. max_wait_s: seconds that a request waits for others to join it. max_batch_time_s:
     of a joined run, as far as earlier runs tell. memory_limit_bytes: of all runs together, 0: no limit. max_queue:
-    requests that wait. workers: runs at the same time, each with the threads of its model; threads: a ThreadPool that
+    requests that wait. admission: "all", or "deadline", which refuses a request whose run takes longer than its
+    deadline allows, by the formula of the time in the model's package. workers: runs at the same time, each with the threads of its model; threads: a ThreadPool that
     all runs share instead."""
 
     def __init__(self, *, batching: str = "auto", max_batch: int = 16, max_wait_s: float = 0.0,
                  max_batch_time_s: float = 0.1, memory_limit_bytes: int = 0, max_queue: int = 1000,
-                 workers: int = 1, threads: ThreadPool | None = None) -> None:
+                 workers: int = 1, threads: ThreadPool | None = None, admission: str = "all") -> None:
+        if admission not in _ADMISSIONS:
+            raise UsageError(f"admission is none of {', '.join(_ADMISSIONS)}: {admission!r}")
         if batching not in _BATCHING:
             raise UsageError(f"batching is none of {', '.join(_BATCHING)}: {batching!r}")
         for name, value in (("max_batch", max_batch), ("max_batch_time_s", max_batch_time_s), ("max_queue", max_queue),
@@ -124,7 +134,8 @@ class Server:
         if threads is not None and not isinstance(threads, ThreadPool):
             raise UsageError(f"threads: a {type(threads).__name__} is no ThreadPool; load() says how many threads a run has")
         self._handle = _dyn.Server(_BATCHING[batching], max_batch, int(max_wait_s * 1e9), int(max_batch_time_s * 1e9),
-                                   memory_limit_bytes, max_queue, workers, threads._handle if threads is not None else None)
+                                   memory_limit_bytes, max_queue, workers, threads._handle if threads is not None else None,
+                                   _ADMISSIONS[admission])
         self._open: dict[int, tuple[Request, Served]] = {}
         self._lock = threading.Lock()
         self._numbers = itertools.count()

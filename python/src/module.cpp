@@ -27,11 +27,14 @@ NB_MODULE(_dyn, module) {
       .def("predict", &Model::predict, nb::arg("dims"));
   nb::class_<Request>(module, "Request").def("cancel", &Request::cancel);
   nb::class_<Server>(module, "Server")
-      .def(nb::init<int32_t, int32_t, int64_t, int64_t, int64_t, int32_t, int32_t, const ThreadPool*>(),
+      .def(nb::init<int32_t, int32_t, int64_t, int64_t, int64_t, int32_t, int32_t, const ThreadPool*,
+                    int32_t>(),
            nb::arg("batching"), nb::arg("max_batch"), nb::arg("max_wait_ns"), nb::arg("max_batch_time_ns"),
-           nb::arg("memory_limit_bytes"), nb::arg("max_queue"), nb::arg("workers"), nb::arg("pool").none())
+           nb::arg("memory_limit_bytes"), nb::arg("max_queue"), nb::arg("workers"), nb::arg("pool").none(),
+           nb::arg("admission"))
       .def("add", &Server::add, nb::arg("model"))
       .def("joining", &Server::joining, nb::arg("model"))
+      .def("admission", &Server::admission, nb::arg("model"))
       .def("submit", &Server::submit, nb::arg("model"), nb::arg("program"), nb::arg("inputs"),
            nb::arg("number"), nb::arg("client"), nb::arg("priority"), nb::arg("deadline_ns"),
            nb::rv_policy::take_ownership)

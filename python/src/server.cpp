@@ -82,7 +82,8 @@ void Request::cancel() {
 }
 
 Server::Server(int32_t batching, int32_t maxBatch, int64_t maxWaitNs, int64_t maxBatchTimeNs,
-               int64_t memoryLimitBytes, int32_t maxQueue, int32_t workers, const ThreadPool* pool)
+               int64_t memoryLimitBytes, int32_t maxQueue, int32_t workers, const ThreadPool* pool,
+               int32_t admission)
     : answers_(std::make_shared<Answers>()) {
   dyn_server_policy policy{};
   policy.size = sizeof policy;
@@ -93,6 +94,7 @@ Server::Server(int32_t batching, int32_t maxBatch, int64_t maxWaitNs, int64_t ma
   policy.memory_limit_bytes = memoryLimitBytes;
   policy.max_queue = maxQueue;
   policy.worker_count = workers;
+  policy.admission = static_cast<dyn_admission>(admission);
   policy.thread_pool = pool ? pool->get() : nullptr;
   check(dyn_server_create(&policy, &server_));
 }
@@ -111,6 +113,12 @@ int32_t Server::add(Model& model) {
   int32_t index = -1;
   model.call([&](dyn_model* one) { return dyn_server_add_model(server_, one, &index); });
   return index;
+}
+
+std::string Server::admission(int32_t model) {
+  const char* text = nullptr;
+  check(dyn_server_admission(server_, model, &text));
+  return text;
 }
 
 std::string Server::joining(int32_t model) {
@@ -186,6 +194,7 @@ nb::dict Server::statistics() {
   named["cancelled_count"] = row.cancelled_count;
   named["expired_count"] = row.expired_count;
   named["queue_full_count"] = row.queue_full_count;
+  named["infeasible_count"] = row.infeasible_count;
   named["memory_refused_count"] = row.memory_refused_count;
   named["shut_down_count"] = row.shut_down_count;
   named["queued_count"] = row.queued_count;

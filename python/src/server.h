@@ -33,7 +33,8 @@ class Server {
  public:
   // Of dyn_server_policy; 0: its default.
   Server(int32_t batching, int32_t maxBatch, int64_t maxWaitNs, int64_t maxBatchTimeNs,
-         int64_t memoryLimitBytes, int32_t maxQueue, int32_t workers, const ThreadPool* pool);
+         int64_t memoryLimitBytes, int32_t maxQueue, int32_t workers, const ThreadPool* pool,
+         int32_t admission);
   ~Server();
   Server(const Server&) = delete;
   Server& operator=(const Server&) = delete;
@@ -41,6 +42,7 @@ class Server {
   // The model's number in the server.
   int32_t add(Model& model);
   std::string joining(int32_t model);
+  std::string admission(int32_t model);
   // inputs: in the forms of values.h, made by `program`, a program of the same model. number: of the request,
   // the caller's to choose.
   Request* submit(int32_t model, Program& program, nb::list inputs, uint64_t number, uint64_t client,

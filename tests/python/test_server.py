@@ -170,6 +170,17 @@ class Order(unittest.TestCase):
         self.assertEqual(len([one.result(30) for one in taken]), 8)
         self.assertEqual(self.server.statistics.queue_full_count, 1)
 
+    def test_admission(self):
+        with self.assertRaisesRegex(dyn.UsageError, "admission is none of all, deadline: 'some'"):
+            dyn.Server(admission="some")
+        self.assertEqual(self.served.admission, "all: the policy refuses none by its deadline")
+        with dyn.Server(admission="deadline") as server:
+            served = server.add(loop())
+            self.assertEqual(served.admission, "all: there is no formula of the time in a package")
+            served.submit([self.x, SHORT], deadline_s=30).result(30)
+            self.assertEqual(server.statistics.infeasible_count, 0)
+        self.assertTrue(issubclass(dyn.DeadlineInfeasible, dyn.DeadlinePassed))
+
     def test_cancel(self):
         waiting = self.served.submit([self.x, SHORT])
         self.assertTrue(waiting.cancel())

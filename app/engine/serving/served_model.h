@@ -21,12 +21,14 @@ enum class AnswerKind : uint8_t {
   queueFull,      // refused when it arrived
   memoryRefused,  // it needs more memory than the server may use
   shutDown,       // the server takes or runs no more requests
+  infeasible,     // refused when it arrived: its run takes longer than its deadline allows
 };
+inline constexpr size_t kAnswerKinds = static_cast<size_t>(AnswerKind::infeasible) + 1;
 
 struct ServedAnswer {
   AnswerKind kind = AnswerKind::results;
   dyn_status status = DYN_OK;    // of a run that failed
-  std::string message;           // one line
+  std::string message;           // one line, of `failed` and `infeasible`
   std::vector<VmValue> outputs;  // of the program, in its order
   // Needs no memory itself.
   void setOutOfMemory() {
@@ -35,6 +37,11 @@ struct ServedAnswer {
     message = "out of memory";
     outputs.clear();
   }
+};
+
+// The time of a run as it is predicted: about, and at least.
+struct PredictedTime {
+  int64_t ns = 0, leastNs = 0;
 };
 
 // The same values once more.
@@ -101,6 +108,10 @@ class ServedModel {
   virtual std::unique_ptr<Gathering> gather(ServedCall& first, const GatheringLimits& limits) = 0;
   // Writes the answer of each call. One thread for each worker.
   virtual void run(size_t worker, const Gathering& gathering) = 0;
+  // Of a run of the call alone; nothing: it is not known. Any thread.
+  virtual std::optional<PredictedTime> predictedTime(const ServedCall& /*call*/) const {
+    return std::nullopt;
+  }
   // Ends the run of a worker, if there is one. Any thread.
   virtual void cancel(size_t worker) = 0;
 };

@@ -259,6 +259,26 @@ int64_t ServedProgram::peakBytes(const std::vector<ServedCall*>& calls, const Ca
   return bytes;
 }
 
+void ServedProgram::setLatency(LatencyFormula formula) {
+  admissionText_ = "time = " + formula.formula();
+  latency_ = std::move(formula);
+}
+
+std::optional<PredictedTime> ServedProgram::predictedTime(const ServedCall& call) const {
+  if (!latency_) return std::nullopt;
+  CallDims dims(signature_);
+  for (size_t i = 0; i < call.values.size() && i < signature_.inputs.size(); ++i) {
+    const dyn_value* value = call.values[i].get();
+    if (!value || dyn_value_kind(value) != DYN_KIND_TENSOR) continue;
+    const int64_t* sizes = dyn_value_shape(value);
+    // What does not fit the model fails on its own.
+    if (!dims.learn(signature_.inputs[i], {sizes, sizes + dyn_value_rank(value)}).ok()) return std::nullopt;
+  }
+  const std::optional<Latency> time = latency_->at(dims.values());
+  if (!time) return std::nullopt;
+  return PredictedTime{wholeNs(time->ns), wholeNs(time->lowNs)};
+}
+
 dyn_status ServedProgram::worker(size_t index, Worker*& worker) {
   const std::lock_guard<std::mutex> lock(contextsMutex_);
   VmContext& context = workers_[index].context;

@@ -12,6 +12,7 @@
 #include <map>
 #include <mutex>
 
+#include "app/engine/latency/latency_formula.h"
 #include "app/engine/run/runner.h"
 #include "app/engine/serving/joined_calls.h"
 #include "app/engine/serving/joining_costs.h"
@@ -34,6 +35,12 @@ class ServedProgram : public ServedModel {
   std::unique_ptr<Gathering> gather(ServedCall& first, const GatheringLimits& limits) override;
   void run(size_t worker, const Gathering& gathering) override;
   void cancel(size_t worker) override;
+  std::optional<PredictedTime> predictedTime(const ServedCall& call) const override;
+  // What predictedTime() goes by. Before the program is a server's.
+  void setLatency(LatencyFormula formula);
+  // "time = ...", or "all: " and why no request is refused by its deadline.
+  const std::string& admissionText() const { return admissionText_; }
+  void setAdmissionText(std::string text) { admissionText_ = std::move(text); }
 
   const Signature& signature() const { return signature_; }
   // Makes values of inputs. Any thread.
@@ -76,7 +83,9 @@ class ServedProgram : public ServedModel {
   std::shared_ptr<dyn_thread_pool> threads_;  // that runs share; null: each context has its own
   bool computesPadding_ = false;              // between joined calls of different lengths
   bool trims_ = false;                        // memory has a limit: none is kept between runs
-  std::string lengths_;                       // the input that says how long sequences are
+  std::optional<LatencyFormula> latency_;
+  std::string admissionText_ = "all: there is no formula of the time in a package";
+  std::string lengths_;  // the input that says how long sequences are
 
   mutable std::mutex mutex_;  // guards what follows
   std::shared_ptr<const CallJoint> joint_;

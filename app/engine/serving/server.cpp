@@ -1,5 +1,7 @@
 #include "app/engine/serving/server.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <chrono>
 #include <new>
@@ -45,8 +47,28 @@ std::unique_ptr<ServedCall> Server::call(size_t model, std::vector<VmValue> inpu
   return served->call(std::move(inputs));
 }
 
+bool Server::isInfeasible(ServedRequest& request, int64_t nowNs) const {
+  if (policy_.admission != Admission::byDeadline || request.deadlineNs == INT64_MAX) return false;
+  std::shared_ptr<ServedModel> served;
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    served = models_[request.model];
+  }
+  const std::optional<PredictedTime> time = served->predictedTime(*request.call);
+  const int64_t left = request.deadlineNs - nowNs;
+  if (!time || time->leastNs <= left) return false;
+  const auto text = [](int64_t ns) {
+    const double value = static_cast<double>(ns);
+    return value < 1e9 ? fmt::format("{:.4g} ms", value / 1e6) : fmt::format("{:.4g} s", value / 1e9);
+  };
+  request.call->answer.message = "it needs about " + text(time->ns) + ", at least " + text(time->leastNs) +
+                                 ", and its deadline is in " + text(left);
+  return true;
+}
+
 Submission Server::submit(const RequestPointer& request) {
   const int64_t now = clock_();
+  const bool infeasible = request->deadlineNs > now && isInfeasible(*request, now);
   {
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto refused = [&](AnswerKind kind, Submission why) {
@@ -56,6 +78,7 @@ Submission Server::submit(const RequestPointer& request) {
     };
     if (stopping_) return refused(AnswerKind::shutDown, Submission::shutDown);
     if (request->deadlineNs <= now) return refused(AnswerKind::expired, Submission::expired);
+    if (infeasible) return refused(AnswerKind::infeasible, Submission::infeasible);
     request->arrivalNs = now;
     request->state = ServedRequest::State::waiting;
     if (!queue_.add(request)) return refused(AnswerKind::queueFull, Submission::queueFull);

@@ -25,7 +25,7 @@
 
 namespace dyn {
 
-enum class Submission : uint8_t { taken, queueFull, expired, shutDown };
+enum class Submission : uint8_t { taken, queueFull, expired, shutDown, infeasible };
 enum class Shutdown : uint8_t {
   drain,   // those that wait are run first
   refuse,  // those that wait are answered by `shutDown`; those that run are finished
@@ -44,7 +44,8 @@ class Server {
   Result<size_t> add(std::shared_ptr<ServedModel> model);
   // Precondition: `model` is one that add() returned.
   std::unique_ptr<ServedCall> call(size_t model, std::vector<VmValue> inputs);
-  // A request that is not taken is not answered.
+  // A request that is not taken is not answered. With Admission::byDeadline one that is infeasible has the
+  // reason in its call's answer; what waits before it does not count.
   Submission submit(const RequestPointer& request);
   // A request that waits is answered by `cancelled` before this returns; one that runs, when its run ends,
   // which is soon unless others joined it. False: it has an answer.
@@ -70,6 +71,7 @@ class Server {
     const RequestQueue::Requests* requests = nullptr;
   };
   Server(const ServingPolicy& policy, Clock clock);
+  bool isInfeasible(ServedRequest& request, int64_t nowNs) const;
   void work(size_t worker);
   Batch take(int64_t nowNs);
   RequestQueue::Begin begin(ServedRequest& first, int64_t nowNs, Batch& batch);

@@ -43,8 +43,8 @@ void ServingCounts::addRun(size_t requests, int64_t ns) {
 std::string prometheusText(const ServingCounts& counts) {
   std::string text;
   addHead(text, "dyn_requests_total", "counter", "Requests that were answered, by the kind of the answer.");
-  constexpr std::array<const char*, 7> kKinds = {"results",    "failed",         "cancelled", "expired",
-                                                 "queue_full", "memory_refused", "shut_down"};
+  constexpr std::array<const char*, kAnswerKinds> kKinds = {
+      "results", "failed", "cancelled", "expired", "queue_full", "memory_refused", "shut_down", "infeasible"};
   for (size_t kind = 0; kind < kKinds.size(); ++kind)
     addNumber(text, std::string("dyn_requests_total{answer=\"") + kKinds[kind] + "\"}", counts.answers[kind]);
   addHead(text, "dyn_queue_length", "gauge", "Requests that wait.");

@@ -11,8 +11,9 @@
 namespace dyn {
 
 struct ServingCounts {
-  int64_t submitted = 0;             // the refused ones too
-  std::array<int64_t, 7> answers{};  // by AnswerKind; their sum is `submitted` once all are answered
+  int64_t submitted = 0;  // the refused ones too
+  std::array<int64_t, kAnswerKinds>
+      answers{};  // by AnswerKind; their sum is `submitted` once all are answered
   int64_t queued = 0, longestQueue = 0, running = 0;  // requests
   int64_t runs = 0, joinedRuns = 0, ranRequests = 0, busyNs = 0;
   static constexpr size_t kSizeClasses = 8;

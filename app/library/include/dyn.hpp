@@ -279,6 +279,11 @@ class Server {
     detail::check(dyn_server_joining(get(), model, &text));
     return text;
   }
+  std::string admission(int32_t model) const {
+    const char* text = nullptr;
+    detail::check(dyn_server_admission(get(), model, &text));
+    return text;
+  }
   // A copy of `data`, dense and row-major.
   Value tensor(int32_t model, int32_t dtype, const std::vector<int64_t>& shape, const void* data) const {
     size_t bytes = dyn_dtype_size_bytes(dtype);

@@ -36,12 +36,22 @@ typedef struct dyn_request dyn_request;
 #define DYN_DEADLINE_PASSED ((dyn_status)33) /* it did not run */
 #define DYN_SHUT_DOWN ((dyn_status)34)       /* the server takes no requests, or refused those that waited */
 #define DYN_NOT_ANSWERED ((dyn_status)35)    /* it waits or runs */
+#define DYN_DEADLINE_INFEASIBLE ((dyn_status)36) /* refused at once: its run takes longer than that */
 
 typedef enum dyn_batching DYN_OF_INT {
   DYN_BATCHING_AUTO, /* requests are joined where that takes less time, by the times of earlier runs */
   DYN_BATCHING_ON,   /* wherever they may be joined; dyn_server_add_model fails where they may not */
   DYN_BATCHING_OFF
 } dyn_batching;
+
+typedef enum dyn_admission DYN_OF_INT {
+  DYN_ADMISSION_ALL,
+  /* Deadline-aware: a request whose deadline is nearer than the time that its run takes at least is refused
+   * by DYN_DEADLINE_INFEASIBLE. The time is that of the formula in the model's package, the lower end of its
+   * interval; without a formula of this machine, device and number of threads, and without a deadline, no
+   * request is refused. What waits before a request does not count. */
+  DYN_ADMISSION_DEADLINE
+} dyn_admission;
 
 /* Zero means the default, for every member. */
 typedef struct dyn_server_policy {
@@ -55,6 +65,7 @@ typedef struct dyn_server_policy {
   int32_t worker_count;       /* runs at the same time; default 1. Each has the threads of its model. */
   /* Not null: all runs share these threads instead of having their own. The server keeps the pool. */
   dyn_thread_pool* thread_pool;
+  dyn_admission admission; /* which requests are taken; default: all */
 } dyn_server_policy;
 
 /* --- servers --- */
@@ -66,6 +77,9 @@ DYN_API dyn_status dyn_server_add_model(dyn_server* server, dyn_model* model, in
 /* How requests of a model are joined: "along batch, of different seq by attention_mask"; or "one by one: "
  * and the reason. Borrowed until this thread's next call. */
 DYN_API dyn_status dyn_server_joining(dyn_server* server, int32_t model, const char** text);
+/* What admission by deadlines goes by: "time = 0.41 ms + 12.3 us*batch*seq"; or "all: " and the reason.
+ * Borrowed until this thread's next call. */
+DYN_API dyn_status dyn_server_admission(dyn_server* server, int32_t model, const char** text);
 typedef enum dyn_shutdown DYN_OF_INT {
   DYN_SHUTDOWN_DRAIN,  /* requests that wait are run first */
   DYN_SHUTDOWN_REFUSE, /* they are answered by DYN_SHUT_DOWN; runs under way are finished */
@@ -123,6 +137,7 @@ typedef struct dyn_server_statistics {
   int64_t runs_count, joined_runs_count; /* joined: of two and more requests */
   int64_t ran_requests_count;            /* by runs_count: the mean size of a batch */
   int64_t p50_ns, p99_ns;                /* from the arrival of a request that ran to its answer */
+  int64_t infeasible_count;              /* refused by DYN_ADMISSION_DEADLINE */
 } dyn_server_statistics;
 DYN_API dyn_status dyn_server_get_statistics(dyn_server* server, dyn_server_statistics* statistics);
 /* The same and more as text for Prometheus (exposition format 0.0.4). Borrowed until this thread's next

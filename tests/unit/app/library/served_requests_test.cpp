@@ -307,6 +307,88 @@ TEST_F(ServedRequests, RefusedExpiredCancelled) {
   dyn_request_cancel(second.get());  // its server is gone
 }
 
+// A file of runs of the model that took `ns`, on this machine.
+std::string runsOfModel(dyn_model* model, const std::string& path, int64_t ns) {
+  const char* json = nullptr;
+  EXPECT_EQ(dyn_model_command(model, "run --dim b=1 --dim n=2", &json), DYN_OK) << diagnosticText();
+  EXPECT_EQ(dyn_model_command(model, "runs", &json), DYN_OK) << diagnosticText();
+  const std::string said = json ? json : "";
+  const size_t begin = said.find("\"machine\""), end = said.find_first_of(",}", begin);
+  std::string runs;
+  for (int64_t n = 1; n <= 8; ++n)
+    runs += std::string(n > 1 ? "," : "") + R"({"model":")" + path + R"(","dims":{"b":1,"n":)" +
+            std::to_string(n) +
+            R"(},"threads_count":1,"device":"cpu","runs_count":3,"spread_ns":1,"median_ns":)" +
+            std::to_string(ns) + "," + said.substr(begin, end - begin) + "}";
+  return R"({"schema":1,"runs":[)" + runs + "]}";
+}
+
+// Refused by the formula in the package: a run of a quarter of an hour, and not one of a nanosecond.
+TEST_F(ServedRequests, AdmissionByDeadlines) {
+  constexpr int64_t kLongNs = int64_t{900} * 1'000'000'000;
+  const std::string text =
+      folder_.write("rows.dyn", "fn @main(%x: Tensor[(b, n), f32]) { %y = exp(%x) return %y }");
+  const auto open = [&](const std::string& path) {
+    const std::vector<dyn_option> list = {{"cache-dir", "none"}, {"threads", "1"}};
+    dyn_model_options options{};
+    options.size = sizeof options;
+    options.path = path.c_str();
+    options.options = list.data();
+    options.option_count = list.size();
+    dyn_model* model = nullptr;
+    EXPECT_EQ(dyn_model_open(&options, &model), DYN_OK) << diagnosticText();
+    return std::unique_ptr<dyn_model, decltype(&dyn_model_release)>(model, dyn_model_release);
+  };
+  dyn_server_policy policy{};
+  policy.admission = static_cast<dyn_admission>(7);
+  policy.size = sizeof policy;
+  EXPECT_EQ(dyn_server_create(&policy, &server_), DYN_INVALID_ARGUMENT);
+  policy.admission = DYN_ADMISSION_DEADLINE;
+  create(policy);
+  const auto model = open(text);
+  int32_t plain = -1;
+  if (dyn_server_add_model(server_, model.get(), &plain) == DYN_UNSUPPORTED)
+    GTEST_SKIP() << "no code generation";
+  const auto admission = [&](int32_t index) {
+    const char* said = nullptr;
+    EXPECT_EQ(dyn_server_admission(server_, index, &said), DYN_OK);
+    return std::string(said ? said : "");
+  };
+  EXPECT_EQ(admission(plain), "all: there is no formula of the time in a package");
+  const float data[2] = {1, 2};
+  dyn_server_request soon{};
+  soon.deadline_ns = kLongNs / 2;
+  for (const int64_t ns : {int64_t{1}, kLongNs / 4, kLongNs}) {
+    const std::string package = folder_.path() + "/" + std::to_string(ns) + ".dynpkg";
+    const std::string runs = folder_.write("runs.json", runsOfModel(model.get(), text, ns));
+    const char* json = nullptr;
+    ASSERT_EQ(dyn_model_command(model.get(), ("compile -o " + package + " --runs " + runs).c_str(), &json),
+              DYN_OK)
+        << diagnosticText();
+    const auto packaged = open(package);
+    int32_t index = -1;
+    ASSERT_EQ(dyn_server_add_model(server_, packaged.get(), &index), DYN_OK) << diagnosticText();
+    EXPECT_THAT(admission(index), HasSubstr("time = "));
+    std::vector<ValueHandle> inputs;
+    inputs.push_back(tensor(index, DYN_F32, {1, 2}, data, sizeof data));
+    Request request, free;
+    if (ns > soon.deadline_ns) {
+      EXPECT_EQ(submit(index, inputs, &request, soon), DYN_DEADLINE_INFEASIBLE);
+      EXPECT_THAT(diagnosticText(), HasSubstr("and its deadline is in 450 s"));
+    } else {
+      ASSERT_EQ(submit(index, inputs, &request, soon), DYN_OK) << diagnosticText();
+      EXPECT_EQ(dyn_request_wait(request.get(), -1), DYN_OK);
+    }
+    ASSERT_EQ(submit(index, inputs, &free), DYN_OK) << diagnosticText();  // without a deadline
+    EXPECT_EQ(dyn_request_wait(free.get(), -1), DYN_OK);
+  }
+  EXPECT_EQ(statistics().infeasible_count, 1);
+  EXPECT_EQ(statistics().completed_count, 5);
+  const char* metrics = nullptr;
+  ASSERT_EQ(dyn_server_metrics(server_, &metrics), DYN_OK);
+  EXPECT_THAT(metrics, HasSubstr("dyn_requests_total{answer=\"infeasible\"} 1"));
+}
+
 TEST_F(ServedRequests, DrainingAnswersAll) {
   create(together(100));
   int32_t model = -1;

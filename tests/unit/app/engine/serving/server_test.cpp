@@ -24,6 +24,7 @@ class FakeModel : public ServedModel {
  public:
   bool closed = false;  // runs wait for open()
   int64_t bytesPerCall = 0;
+  std::optional<PredictedTime> predicted;
   std::function<void()> onGather, onRun;  // may throw
 
   Status prepare(size_t, int64_t) override { return {}; }
@@ -48,6 +49,7 @@ class FakeModel : public ServedModel {
     for (ServedCall* call : gathering.calls())
       call->answer.message = std::to_string(static_cast<FakeCall*>(call)->number);
   }
+  std::optional<PredictedTime> predictedTime(const ServedCall&) const override { return predicted; }
   void cancel(size_t) override {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++cancels_;
@@ -270,6 +272,38 @@ TEST_F(ServerTest, PastItsDeadlineItDoesNotRun) {
   EXPECT_EQ(answer(2), AnswerKind::results);
   server_->shutDown(Shutdown::drain);
   EXPECT_EQ(count(AnswerKind::expired), 2);
+}
+
+TEST_F(ServerTest, ByItsDeadlineItIsRefusedAtOnce) {
+  const auto submission = [&](int64_t number, int64_t deadlineNs) {
+    const RequestPointer made = request(number);
+    made->deadlineNs = deadlineNs;
+    const Submission taken = server_->submit(made);
+    if (taken == Submission::infeasible) {
+      EXPECT_EQ(made->call->answer.message,
+                "it needs about 5 ms, at least 4 ms, and its deadline is in 3.9 ms");
+    }
+    return taken;
+  };
+  for (const Admission admission : {Admission::byDeadline, Admission::all}) {
+    start({.admission = admission}, [] { return int64_t{1000}; });
+    const bool refuses = admission == Admission::byDeadline;
+    EXPECT_EQ(submission(1, 3'901'000), Submission::taken);  // nothing is known of its time
+    EXPECT_EQ(answer(1), AnswerKind::results);
+    model_->predicted = {5'000'000, 4'000'000};
+    EXPECT_EQ(submission(2, 3'901'000), refuses ? Submission::infeasible : Submission::taken);
+    EXPECT_EQ(submission(3, 4'001'000), Submission::taken);
+    EXPECT_EQ(submission(4, INT64_MAX), Submission::taken);
+    EXPECT_EQ(submission(5, 1000), Submission::expired);
+    for (const int64_t number : {3, 4}) EXPECT_EQ(answer(number), AnswerKind::results);
+    server_->shutDown(Shutdown::drain);
+    EXPECT_EQ(count(AnswerKind::infeasible), refuses ? 1 : 0);
+    EXPECT_EQ(count(AnswerKind::expired), 1);
+    EXPECT_THAT(prometheusText(server_->counts()),
+                HasSubstr(std::string("dyn_requests_total{answer=\"infeasible\"} ") + (refuses ? "1" : "0")));
+    const std::lock_guard<std::mutex> lock(mutex_);
+    answers_.clear();
+  }
 }
 
 TEST_F(ServerTest, WaitsForOthersAsLongAsItMay) {
