@@ -145,6 +145,9 @@ void drawLike(MapContext& c, Kind kind) {
 
 // What is kept is divided by the share that is kept; where `training` is false everything is, as it was.
 void dropAtRandom(MapContext& c, ValueId x, ValueId ratio, ValueId training) {
+  const HostTensor* trains = c.constantOf(training);
+  if (trains != nullptr && trains->elementCount() == 1 && trains->intAt(0) != 0)
+    c.warn("training_mode is true: elements are dropped at random; export after model.eval() for inference");
   const Dtype given = c.inferredDtype(x).value_or(Dtype::f32), wide = wideOf(given);
   const ValueId wideX = castTo(c, x, wide), one = c.numberOf(1, wide);
   const ValueId share = ratio == kNoValue ? c.numberOf(0.5, wide) : castTo(c, scalarOf(c, ratio), wide);

@@ -203,5 +203,25 @@ TEST(RandomDraws, DropoutKeepsTheMeanWhileItTrains) {
   EXPECT_EQ(mean(all.values()), 1);
 }
 
+// A file that was exported while the model trained says so.
+TEST(RandomDraws, ADropoutThatTrainsIsWarnedOf) {
+  for (const bool trains : {true, false}) {
+    const Msg node = Msg().sub(1, "x").sub(1, "").sub(1, "t").sub(2, "y").sub(4, "Dropout");
+    const Msg flag = Msg().num(2, 9).sub(8, "t").sub(9, std::string(1, trains ? '\1' : '\0'));
+    const Msg type = Msg().sub(1, Msg().num(1, 1).sub(2, Msg().sub(1, Msg().sub(2, "n"))));
+    const Msg graph =
+        Msg().sub(1, node).sub(5, flag).sub(11, valueInfo("x", type)).sub(12, valueInfo("y", Msg()));
+    const Msg model = Msg().num(1, 8).sub(8, Msg().num(2, 17)).sub(7, graph);
+    IrContext ir;
+    const Result<ImportResult> imported =
+        importModel(ir, MappedFile::fromBytes(model.bytes, "test.onnx"), {});
+    ASSERT_TRUE(imported.ok());
+    const auto warns = [](const Diagnostic& d) {
+      return d.message.find("model.eval()") != std::string::npos;
+    };
+    EXPECT_EQ(std::count_if(imported->warnings.begin(), imported->warnings.end(), warns), trains ? 1 : 0);
+  }
+}
+
 }  // namespace
 }  // namespace dyn::onnx::test
