@@ -150,7 +150,7 @@ void dots(const NbitsMatrix& m, const RoundedRows& rows, int64_t count, int64_t 
 struct Panel {
   uint8_t* numbers;
   float* scales;   // [blocks, 16]
-  int32_t* zeros;  // [blocks, 16]
+  int32_t* zeros;  // [blocks, 16], where the matrix gives some
 
   Panel(const NbitsMatrix& m, uint8_t* memory) {
     const int64_t blocks = roundedBlocksAtOnce(m.block);
@@ -209,18 +209,13 @@ void unpack(const NbitsMatrix& m, int64_t column, int64_t columns, int64_t first
   for (int64_t block = 0; block < blocks; ++block)
     _mm512_storeu_ps(panel.scales + block * kRoundedColumns,
                      _mm512_mask_i32gather_ps(_mm512_setzero_ps(), there, places, scales + block, 4));
-  if (!m.zeros) {
-    for (int64_t block = 0; block < blocks; ++block)
-      _mm512_storeu_si512(panel.zeros + block * kRoundedColumns, _mm512_set1_epi32(8));
-    return;
-  }
-  for (int64_t i = 0; i < kRoundedColumns; ++i)
+  for (int64_t i = 0; m.zeros && i < kRoundedColumns; ++i)
     for (int64_t block = 0; block < blocks; ++block)
       panel.zeros[block * kRoundedColumns + i] =
           i < columns ? static_cast<int32_t>(nbitsZero(m, column + i, first + block)) : 0;
 }
 
-template <int kRows>
+template <int kRows, bool kZeros>
 void tile(const NbitsMatrix& m, const RoundedRows& rows, int64_t row, int64_t first, int64_t blocks,
           const Panel& panel, int64_t columns, float* out, int64_t leadingOut) {
   const auto mask = static_cast<__mmask16>(0xffffu >> (16 - columns));
@@ -233,11 +228,14 @@ void tile(const NbitsMatrix& m, const RoundedRows& rows, int64_t row, int64_t fi
   for (int r = 0; r < kRows; ++r)
     sums[r] = first > 0 ? _mm512_maskz_loadu_ps(mask, out + r * leadingOut) : _mm512_setzero_ps();
   for (int64_t block = 0; block < blocks; ++block) {
-    const __m512i zeros = _mm512_loadu_si512(panel.zeros + block * kRoundedColumns);
+    const __m512i zeros =
+        kZeros ? _mm512_loadu_si512(panel.zeros + block * kRoundedColumns) : _mm512_setzero_si512();
     __m512i whole[kRows];
 #pragma GCC unroll 12
-    for (int r = 0; r < kRows; ++r)
-      whole[r] = _mm512_mullo_epi32(zeros, everyLane(rowSums + r * rows.blocks + first + block));
+    for (int r = 0; r < kRows; ++r) {
+      const __m512i rowSum = everyLane(rowSums + r * rows.blocks + first + block);
+      whole[r] = kZeros ? _mm512_mullo_epi32(zeros, rowSum) : _mm512_slli_epi32(rowSum, 3);
+    }
     for (int64_t depth = (first + block) * m.block; depth < (first + block + 1) * m.block; depth += 32) {
       const int8_t* left = numbers + depth / kRoundedRun * kRoundedRun + depth % kRoundedRun / 2;
 #pragma GCC unroll 8
@@ -268,7 +266,8 @@ void tileOf(int64_t count, const NbitsMatrix& m, const RoundedRows& rows, int64_
   if constexpr (kRows > 1)
     if (count < kRows)
       return tileOf<kRows - 1>(count, m, rows, row, first, blocks, panel, columns, out, leadingOut);
-  tile<kRows>(m, rows, row, first, blocks, panel, columns, out, leadingOut);
+  const auto tiles = m.zeros ? tile<kRows, true> : tile<kRows, false>;
+  tiles(m, rows, row, first, blocks, panel, columns, out, leadingOut);
 }
 
 void panelOf(const NbitsMatrix& m, const RoundedRows& rows, int64_t count, int64_t column, int64_t columns,
