@@ -6,6 +6,7 @@
 
 #include "app/batch/verbs.h"
 #include "app/engine/model/dim_relation.h"
+#include "app/engine/model/loaded_model.h"
 #include "app/engine/model/model_info.h"
 #include "app/engine/model/signature.h"
 #include "app/session/case_file.h"
@@ -227,7 +228,14 @@ int verb_inspect(const BatchContext& context) {
     if (!checked->as<ProblemList>()) return context.fail(*checked);
     return tellProblems(context, *checked, std::move(fields));
   }
-  Command load = withDims(loadCommand(request), request);
+  // What is asked of runs of a package takes their sizes; of a model they are said when it is loaded.
+  const bool sizesOfRuns =
+      namesPackage(request.text("model")) &&
+      (request.has("limit") || request.has("predict") || request.has("plan") || request.has("kernels"));
+  const auto sized = [&](Command command) {
+    return sizesOfRuns ? withDims(std::move(command), request) : std::move(command);
+  };
+  Command load = sizesOfRuns ? loadCommand(request) : withDims(loadCommand(request), request);
   if (request.has("static")) load.add("static");
   std::shared_ptr<const Outcome> loaded = context.execute(std::move(load));
   if (!loaded->ok()) return context.fail(*loaded);
@@ -275,13 +283,13 @@ int verb_inspect(const BatchContext& context) {
   add(Command::of(CommandId::dims), request.has("dims"));
   if (!package) add(Command::of(CommandId::passes), !anything);
   if (!package || request.has("plan")) {
-    add(withLengths(Command::of(CommandId::plan), request), request.has("plan"));
+    add(sized(withLengths(Command::of(CommandId::plan), request)), request.has("plan"));
   }
   if (request.has("limit"))
-    add(withRuns(Command::of(CommandId::limit).add("bytes", request.text("limit")), request), true);
-  if (request.has("predict")) add(withRuns(Command::of(CommandId::predict), request), true);
+    add(sized(withRuns(Command::of(CommandId::limit).add("bytes", request.text("limit")), request)), true);
+  if (request.has("predict")) add(sized(withRuns(Command::of(CommandId::predict), request)), true);
   if (!package || request.has("kernels"))
-    add(withValues(Command::of(CommandId::kernels), request), request.has("kernels"));
+    add(sized(withValues(Command::of(CommandId::kernels), request)), request.has("kernels"));
   if (!fault) return finish(context, std::move(fields), text);
   if (!context.output.claim()) ::pause();
   return context.output.failure(*fault, std::move(fields), text);

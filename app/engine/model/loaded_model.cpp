@@ -88,6 +88,7 @@ std::string FixedInput::toString() const {
 }
 
 bool namesModel(const std::string& path) { return !endingOfName(path).empty(); }
+bool namesPackage(const std::string& path) { return endingOf(path) == ".dynpkg"; }
 
 Result<std::unique_ptr<LoadedModel>> LoadedModel::load(const LoadRequest& request,
                                                        const EngineOptions& options,

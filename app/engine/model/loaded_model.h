@@ -46,6 +46,8 @@ struct TunedOperation;
 
 // Does the path end as those of models do? Whether the file is there, and is one, shows when it is loaded.
 bool namesModel(const std::string& path);
+// Is it read as a package: by the ending of its name, or by what the file begins with?
+bool namesPackage(const std::string& path);
 
 struct LoadRequest {
   std::string
