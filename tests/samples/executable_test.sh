@@ -11,8 +11,9 @@ export DYN_CACHE_DIR=none
 cd "$WORK"
 
 # Of a compiler: an executable has nothing to choose, no operators to learn, and no other file to trust. --cases: one call a process. --max-spread and
-# --seconds: an executable repeats as often as --repeat says. The others say how text looks.
-ONLY_RUN=" bucket cache-dir cases certified data-root many no-native ops verify-key explain host-code lengths math max-spread padded-results passes place policy seconds static tuning variant target color progress verbose help-all "
+# --seconds: an executable repeats as often as --repeat says. --limit, --runs: by formulas of the time, which an executable has none of. The others say
+# how text looks.
+ONLY_RUN=" bucket cache-dir cases certified data-root many no-native ops verify-key explain host-code lengths limit math max-spread padded-results passes place policy runs seconds static tuning variant target color progress verbose help-all "
 ONLY_EXECUTABLE="describe version"
 MODEL="$SOURCE/samples/models/bert/model.onnx"
 "$DYNREPL" export "$MODEL" --kind exe -o program --quiet >/dev/null
