@@ -229,9 +229,9 @@ int verb_inspect(const BatchContext& context) {
     return tellProblems(context, *checked, std::move(fields));
   }
   // What is asked of runs of a package takes their sizes; of a model they are said when it is loaded.
-  const bool sizesOfRuns =
-      namesPackage(request.text("model")) &&
-      (request.has("limit") || request.has("predict") || request.has("plan") || request.has("kernels"));
+  const bool asksOfRuns =
+      request.has("limit") || request.has("predict") || request.has("plan") || request.has("kernels");
+  const bool sizesOfRuns = asksOfRuns && namesPackage(request.text("model"));
   const auto sized = [&](Command command) {
     return sizesOfRuns ? withDims(std::move(command), request) : std::move(command);
   };

@@ -5,7 +5,7 @@
 namespace dyn {
 namespace {
 
-bool isSomething(const DimSolver& solver, Dim d) {
+bool isAtLeastOne(const DimSolver& solver, Dim d) {
   return solver.lessEqual(d.context().constant(1), d) == Answer::yes;
 }
 
@@ -37,7 +37,7 @@ Shape sizesOf(const DimSolver& solver, Dim d) {
     const auto presence = std::find(presences.begin(), presences.end(), presenceOf(size));
     if (presence != presences.end())
       presences.erase(presence);
-    else if (!isSomething(solver, size))
+    else if (!isAtLeastOne(solver, size))
       return alone;
   }
   return sizes.empty() || !presences.empty() ? alone : sizes;
@@ -61,7 +61,7 @@ Dim broadcastDim(const DimSolver& solver, Dim a, Dim b) {
   Dim result = sizes[0];
   for (Dim size : sizes) result = max(result, size);
   for (Dim size : sizes)
-    if (!isSomething(solver, size)) result = result * presenceOf(size);
+    if (!isAtLeastOne(solver, size)) result = result * presenceOf(size);
   return result;
 }
 

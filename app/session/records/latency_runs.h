@@ -34,8 +34,8 @@ Result<std::optional<PlacedLatency>> latencyFromHere(const SessionState& state, 
 Status packageIsFromHere(const SessionState& state, LoadedModel& model);
 // What a package of the loaded model says of its time, by the file of --runs. Its runs are of one processor,
 // device and number of threads; of several those count that are like runs here, and of runs with host code of
-// both forms those of the package's. Errors: as latencyOf, and
-// usageError for the runs of another device or of several places.
+// both forms those of the package's. Errors: as latencyOf, and usageError for the runs of another device or
+// of several places.
 Result<PlacedLatency> latencyForPackage(SessionState& state, LoadedModel& model, const Command& command,
                                         HostCode form);
 // Its lines, for the package's metadata; "" without --runs.

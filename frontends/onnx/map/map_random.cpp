@@ -145,9 +145,6 @@ void drawLike(MapContext& c, Kind kind) {
 
 // What is kept is divided by the share that is kept; where `training` is false everything is, as it was.
 void dropAtRandom(MapContext& c, ValueId x, ValueId ratio, ValueId training) {
-  const HostTensor* trains = c.constantOf(training);
-  if (trains != nullptr && trains->elementCount() == 1 && trains->intAt(0) != 0)
-    c.warn("training_mode is true: elements are dropped at random; export after model.eval() for inference");
   const Dtype given = c.inferredDtype(x).value_or(Dtype::f32), wide = wideOf(given);
   const ValueId wideX = castTo(c, x, wide), one = c.numberOf(1, wide);
   const ValueId share = ratio == kNoValue ? c.numberOf(0.5, wide) : castTo(c, scalarOf(c, ratio), wide);
@@ -194,9 +191,15 @@ void mapDropout(MapContext& c) {
   if (c.hasInput(2)) {
     const HostTensor* training = c.constantOf(c.optionalInput(2));
     const HostTensor* ratio = c.constantOf(c.optionalInput(1));
-    const bool off = training != nullptr && training->elementCount() == 1 && training->intAt(0) == 0;
+    const bool isKnown = training != nullptr && training->elementCount() == 1;
+    const bool off = isKnown && training->intAt(0) == 0;
     const bool keepsAll = ratio != nullptr && ratio->elementCount() == 1 && ratio->realAt(0) == 0;
-    if (!off && !keepsAll) return dropAtRandom(c, x, c.optionalInput(1), c.input(2));
+    if (!off && !keepsAll) {
+      if (isKnown)
+        c.warn(
+            "training_mode is true: elements are dropped at random; export after model.eval() for inference");
+      return dropAtRandom(c, x, c.optionalInput(1), c.input(2));
+    }
   }
   c.setOutput(0, x);
   if (!c.wantsOutput(1)) return;
