@@ -8,6 +8,7 @@
 
 #include "compiler/codegen/built/built_objects.h"
 #include "compiler/codegen/device/device_generator.h"
+#include "compiler/codegen/emit/general_code.h"
 #include "compiler/codegen/emit/loop_codegen.h"
 #include "compiler/codegen/emit/micro_kernel.h"
 #include "compiler/codegen/emit/noted_lines.h"
@@ -53,24 +54,23 @@ KernelJob jobOfOne(const CompiledModel& compiled, size_t index, const MachineDes
   return job;
 }
 
-KernelJob jobOfGeneral(const CompiledModel& compiled, const SharedCode& shared,
-                       const std::vector<size_t>& group, const MachineDescription& machine) {
-  const loop::GeneralKernel& general = *shared.generalOf(group[0]);
+std::vector<KernelOfSizes> kernelsOf(const CompiledModel& compiled, const SharedCode& shared,
+                                     const std::vector<size_t>& group) {
   std::vector<KernelOfSizes> kernels;
-  KernelJob job;
-  job.name = general.kernel.name;
-  job.key = "general\n";
   for (size_t i : group) {
     const loop::GeneralKernel& one = *shared.generalOf(i);
     kernels.push_back({compiled.lowered.program.kernels[i].symbol, one.given, one.sizes});
-    job.key += kernels.back().symbol + " of";
-    for (const loop::GivenScalar& scalar : kernels.back().given)
-      job.key += " " + std::to_string(scalar.place) + "/" + std::to_string(scalar.multiple);
-    job.key += " with";
-    for (int64_t size : kernels.back().sizes) job.key += " " + std::to_string(size);
-    job.key += "\n";
   }
-  job.key += shared.keyOf(group[0]);
+  return kernels;
+}
+
+KernelJob jobOfGeneral(const CompiledModel& compiled, const SharedCode& shared,
+                       const std::vector<size_t>& group, const MachineDescription& machine) {
+  const loop::GeneralKernel& general = *shared.generalOf(group[0]);
+  const std::vector<KernelOfSizes> kernels = kernelsOf(compiled, shared, group);
+  KernelJob job;
+  job.name = general.kernel.name;
+  job.key = "general\n" + keyOfSizes(kernels) + shared.keyOf(group[0]);
   job.build = [&general, &machine, kernels] { return emitGeneralKernel(general.kernel, kernels, machine); };
   return job;
 }
@@ -78,6 +78,11 @@ KernelJob jobOfGeneral(const CompiledModel& compiled, const SharedCode& shared,
 // Of kernels that share their code, or of one that shares it with no other.
 KernelJob jobFor(const CompiledModel& compiled, const SharedCode& shared, const std::vector<size_t>& group,
                  const MachineDescription& machine, std::mutex& emitting) {
+  if (shared.isBuilt(group[0])) {
+    const loop::GeneralKernel& general = *shared.generalOf(group[0]);
+    return generalCodeJob(general.kernel, general.sizes.size(),
+                          generalCodeOf(shared.keyOf(group[0]), machine), machine);
+  }
   return shared.generalOf(group[0]) ? jobOfGeneral(compiled, shared, group, machine)
                                     : jobOfOne(compiled, group[0], machine, emitting);
 }
@@ -90,6 +95,20 @@ Result<std::vector<ObjectCode>> compileKernels(const CompiledModel& compiled, co
   for (const std::vector<size_t>& group : shared.groups())
     jobs.push_back(jobFor(compiled, shared, group, engine.machine(), emitting));
   return engine.compileAll(jobs);
+}
+
+// What calls the general kernels whose codes are objects of their own.
+Status addCalls(const CompiledModel& compiled, const SharedCode& shared, KernelEngine& engine,
+                std::vector<ObjectCode>& objects) {
+  std::vector<GeneralCalls> calls;
+  for (const std::vector<size_t>& group : shared.groups())
+    if (shared.isBuilt(group[0]))
+      calls.push_back({generalCodeOf(shared.keyOf(group[0]), engine.machine()).symbol,
+                       kernelsOf(compiled, shared, group)});
+  if (calls.empty()) return {};
+  DYN_TRY(ObjectCode object, engine.compile(generalCallsJob(std::move(calls), engine.machine())));
+  objects.push_back(std::move(object));
+  return {};
 }
 
 Status addMatrixKernels(const CompiledModel& compiled, KernelEngine& engine,
@@ -137,9 +156,13 @@ Status emitObjects(CompiledModel& compiled, const CompileOptions& options) {
   DYN_TRY(code->engine, KernelEngine::create(compiled.target.machine, settings));
 
   const int64_t start = steadyNs();
-  code->shared = SharedCode(compiled.lowered.kernels);
+  const KernelEngine& engine = *code->engine;
+  code->shared = SharedCode(compiled.lowered.kernels, [&](const std::string& key) {
+    return engine.isBuilt(generalCodeOf(key, engine.machine()).key);
+  });
   DYN_TRY(code->objects, compileKernels(compiled, code->shared, *code->engine));
   compiled.statistics.kernelsCompiledCount = code->engine->statistics().compiled;
+  DYN_CHECK(addCalls(compiled, code->shared, *code->engine, code->objects));
   DYN_CHECK(addMatrixKernels(compiled, *code->engine, code->objects));
   code->compiledWhenReady = code->engine->statistics().compiled;
   compiled.statistics.compileNs = code->compiledWhenReady == 0 ? 0 : steadyNs() - start;
@@ -188,7 +211,9 @@ std::vector<std::string> codeBytesOf(std::vector<ObjectCode> objects) {
 }
 
 Result<std::vector<ObjectCode>> kernelObjects(const CompiledModel& compiled, KernelEngine& engine) {
-  DYN_TRY(std::vector<ObjectCode> objects, compileKernels(compiled, compiled.code->shared, engine));
+  const SharedCode& shared = compiled.code->shared;
+  DYN_TRY(std::vector<ObjectCode> objects, compileKernels(compiled, shared, engine));
+  DYN_CHECK(addCalls(compiled, shared, engine, objects));
   DYN_CHECK(addMatrixKernels(compiled, engine, objects));
   return objects;
 }
@@ -265,7 +290,9 @@ Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, Ker
   const MachineDescription& machine = compiled.target.machine;
   std::mutex emitting;
   // Of a code that kernels share, what this one runs.
-  const KernelJob job = jobFor(compiled, compiled.code->shared, {kernel}, machine, emitting);
+  const SharedCode& shared = compiled.code->shared;
+  const KernelJob job = shared.generalOf(kernel) ? jobOfGeneral(compiled, shared, {kernel}, machine)
+                                                 : jobOfOne(compiled, kernel, machine, emitting);
   if (form == KernelText::llvm) {
     DYN_TRY(KernelModule module, job.build());
     return module.irText();

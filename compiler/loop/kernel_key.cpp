@@ -195,7 +195,8 @@ class KeyWriter {
     expressions_.emplace(e.id(), expressions_.size());
   }
 
-  // Statements in the order in which they stand; 'z' ends a list of children.
+  // Statements in the order in which they stand; 'z' ends a list of children. Blocks are their children, as
+  // in the text.
   void body() {
     std::vector<const Stmt*> stack{kernel_.body.get()};
     while (!stack.empty()) {
@@ -205,8 +206,10 @@ class KeyWriter {
         say('z');
         continue;
       }
-      statement(*s);
-      stack.push_back(nullptr);
+      if (s->kind != StmtKind::block) {
+        statement(*s);
+        stack.push_back(nullptr);
+      }
       for (size_t i = s->children.size(); i-- > 0;)
         if (s->children[i]) stack.push_back(s->children[i].get());
     }
@@ -242,6 +245,10 @@ class KeyWriter {
 
 std::optional<std::string> lastingKey(const Kernel& kernel) {
   return KeyWriter(kernel, DimsBy::form).write();
+}
+
+std::string generalKeyOf(const std::string& lastingKey, size_t givenCount) {
+  return lastingKey + "scalars " + std::to_string(givenCount) + "\n";
 }
 
 std::string structuralKey(const Kernel& kernel) {

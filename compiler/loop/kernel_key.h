@@ -20,5 +20,8 @@ std::string structuralKey(const Kernel& kernel);
 // For kernels of any program and process: the same bytes. Null where dims are made of so many parts that
 // structuralKey tells them by their number in this program; such kernels are one only if their dims are.
 std::optional<std::string> lastingKey(const Kernel& kernel);
+// Of a general kernel (builder/general_kernel.h), of whose scalars the first `givenCount` are given: one of
+// open sizes reads as a scalar what one of known sizes reads as its own size.
+std::string generalKeyOf(const std::string& lastingKey, size_t givenCount);
 
 }  // namespace dyn::loop

@@ -61,18 +61,34 @@ void addCaller(KernelModule& module, llvm::Function* general, const KernelOfSize
   b.CreateRet(call);
 }
 
+Result<llvm::Function*> emitGeneral(KernelModule& module, const loop::Kernel& general, size_t openSizes,
+                                    const std::string& symbol, const loop::StmtLines* lines) {
+  KernelEmitter emitter(module, general, symbol);
+  emitter.leaveOpen(openSizes);
+  if (lines) emitter.noteLines(*lines);
+  DYN_CHECK(emitter.emit());
+  return module.contents().module->getFunction(symbol);
+}
+
 }  // namespace
 
 Result<KernelModule> emitGeneralKernel(const loop::Kernel& general, const std::vector<KernelOfSizes>& kernels,
                                        const MachineDescription& machine, const loop::StmtLines* lines) {
-  const std::string name = "dyn_general";
   DYN_TRY(KernelModule module, makeKernelModule(kernels.at(0).symbol, machine));
-  KernelEmitter emitter(module, general, name);
-  emitter.leaveOpen(kernels[0].sizes.size());
-  if (lines) emitter.noteLines(*lines);
-  DYN_CHECK(emitter.emit());
-  llvm::Function* function = module.contents().module->getFunction(name);
+  DYN_TRY(llvm::Function * function,
+          emitGeneral(module, general, kernels[0].sizes.size(), "dyn_general", lines));
   for (const KernelOfSizes& kernel : kernels) addCaller(module, function, kernel);
+  return module;
+}
+
+Result<KernelModule> emitGeneralCode(const loop::Kernel& general, size_t openSizes, const std::string& symbol,
+                                     const MachineDescription& machine) {
+  DYN_TRY(KernelModule module, makeKernelModule(symbol, machine));
+  DYN_TRY(llvm::Function * function, emitGeneral(module, general, openSizes, symbol, nullptr));
+  // For the other objects of a program, and for nobody else.
+  function->setLinkage(llvm::GlobalValue::ExternalLinkage);
+  function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  function->setDSOLocal(true);
   return module;
 }
 

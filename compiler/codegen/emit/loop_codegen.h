@@ -37,4 +37,9 @@ Result<KernelModule> emitGeneralKernel(const loop::Kernel& general, const std::v
                                        const MachineDescription& machine,
                                        const loop::StmtLines* lines = nullptr);
 
+// The general one alone, whose last `openSizes` scalars are its sizes, as a function that the other objects
+// of a program may call, with one argument more than a kernel has: the sizes.
+Result<KernelModule> emitGeneralCode(const loop::Kernel& general, size_t openSizes, const std::string& symbol,
+                                     const MachineDescription& machine);
+
 }  // namespace dyn

@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "compiler/codegen/llvm/machine_catalog.h"
+#include "compiler/codegen/object/packed_object.h"
 #include "llvm/Config/llvm-config.h"
 
 // Set by the build: a digest of codegen's sources, so that objects made by other versions of the emitters are
@@ -21,6 +22,7 @@ namespace dyn {
 
 struct KernelEngine::State {
   MachineDescription machine;
+  const int32_t level;
   EngineSettings settings;
   ObjectCache cache;
   std::atomic<int64_t> compiled{0}, compileNs{0};
@@ -29,12 +31,13 @@ struct KernelEngine::State {
   std::vector<ObjectCompiler> idleCompilers;
   std::optional<KernelLoader> loader;
 
-  State(const MachineDescription& m, EngineSettings s) : machine(m), settings(s), cache(std::move(s.cache)) {}
+  State(const MachineDescription& m, EngineSettings s)
+      : machine(m), level(processorLevel(m)), settings(s), cache(std::move(s.cache)) {}
 
   Result<ObjectCompiler> takeCompiler();
   void giveBack(ObjectCompiler compiler);
   ObjectKey keyOf(const KernelJob& job, const std::string& text) const;
-  std::optional<ObjectCode> findBuilt(const KernelJob& job) const;
+  const BuiltObject* findBuilt(const std::string& key) const;
   Result<ObjectCode> compile(const KernelJob& job);
   Result<ObjectCode> build(const KernelJob& job);
 };
@@ -99,17 +102,16 @@ Result<ObjectCode> KernelEngine::State::build(const KernelJob& job) {
   return object;
 }
 
-std::optional<ObjectCode> KernelEngine::State::findBuilt(const KernelJob& job) const {
-  for (const BuiltObject& built : settings.built) {
-    if (built.key != job.key || processorLevel(machine) < built.level) continue;
-    return ObjectCode{std::string(built.bytes.begin(), built.bytes.end())};
-  }
-  return std::nullopt;
+const BuiltObject* KernelEngine::State::findBuilt(const std::string& key) const {
+  const auto [first, end] = std::ranges::equal_range(settings.built, key, {}, &BuiltObject::key);
+  for (const BuiltObject& built : std::span(first, end))
+    if (built.level <= level && canUnpack(built.bytes, built.size)) return &built;
+  return nullptr;
 }
 
 Result<ObjectCode> KernelEngine::State::compile(const KernelJob& job) {
   if (job.key.empty()) return build(job);
-  if (std::optional<ObjectCode> built = findBuilt(job)) return *std::move(built);
+  if (const BuiltObject* built = findBuilt(job.key)) return unpackObject(built->bytes, built->size);
   ObjectKey key = keyOf(job, job.key);
   if (std::optional<ObjectCode> found = cache.find(key)) return std::move(*found);
   DYN_TRY(ObjectCode object, build(job));
@@ -130,6 +132,8 @@ Result<KernelEngine> KernelEngine::create(const MachineDescription& machine, Eng
 }
 
 const MachineDescription& KernelEngine::machine() const { return state_->machine; }
+
+bool KernelEngine::isBuilt(const std::string& key) const { return state_->findBuilt(key) != nullptr; }
 
 Result<ObjectCode> KernelEngine::compile(const KernelJob& job) { return state_->compile(job); }
 

@@ -26,13 +26,16 @@ namespace dyn {
 struct BuiltObject {
   std::string_view key;
   int32_t level = 1;
-  std::span<const unsigned char> bytes;
+  size_t size = 0;                       // of the object, in bytes
+  std::span<const unsigned char> bytes;  // packed (packed_object.h)
 };
 
 struct EngineSettings {
   ObjectCacheSettings cache;
-  std::span<const BuiltObject> built;  // taken instead of compiling where they fit (built/built_objects.h)
-  int32_t threadCount = 0;             // for compileAll; 0: one per hardware thread
+  // Taken instead of compiling where they fit (built/built_objects.h). Ascending by key; of one key, the
+  // highest level first.
+  std::span<const BuiltObject> built;
+  int32_t threadCount = 0;  // for compileAll; 0: one per hardware thread
   VerifyModules verify = VerifyModules::yes;
 };
 
@@ -66,6 +69,8 @@ class KernelEngine {
   const MachineDescription& machine() const;
 
   Result<ObjectCode> compile(const KernelJob& job);
+  // Is there an object for jobs with this key, so that none is compiled?
+  bool isBuilt(const std::string& key) const;
   // On threadCount threads; the first failing job (in job order) decides the error.
   Result<std::vector<ObjectCode>> compileAll(const std::vector<KernelJob>& jobs);
   // Assembly text of a module, for inspection and tests; never cached.

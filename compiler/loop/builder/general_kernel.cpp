@@ -35,7 +35,8 @@ class Opener {
     if (!from_.functions.empty()) return std::nullopt;
     findSizes();
     findScalars();
-    GeneralKernel made{dims_, {}, {}, {}};
+    GeneralKernel made;
+    made.dims = dims_;
     Kernel& to = made.kernel;
     to.name = from_.name;
     to.description = from_.description;
@@ -46,11 +47,12 @@ class Opener {
     openDigits();
     to.unitCount = expression(from_.unitCount);
     to.body = statement(*from_.body);
-    if (failed_ || (sizes_.empty() && !scalarsOpen_)) return std::nullopt;
+    if (failed_) return std::nullopt;
     to.scalars = scalars_;
     to.scalars.insert(to.scalars.end(), sizeSymbols_.begin(), sizeSymbols_.end());
     made.given = given_;
     made.sizes = sizes_;
+    made.isOpen = scalarsOpen_ || !sizes_.empty();
     return made;
   }
 
@@ -63,7 +65,20 @@ class Opener {
     lookAt(*from_.body);
     for (const Buffer* b : from_.buffers)
       for (Expr extent : b->shape) open(extent);
-    for (Expr extent : loopExtents_) open(extent);
+    for (Expr extent : loopExtents_) {
+      open(extent);
+      findBlock(extent);
+    }
+  }
+  // A loop over min(64, n - b*64) takes its axis in blocks of 64, whatever has that size.
+  void findBlock(Expr extent) {
+    if (extent.kind() != ExprKind::binary || extent.binaryOp() != BinaryOp::min) return;
+    for (Expr operand : extent.operands())
+      if (operand.kind() == ExprKind::intConstant) blocks_.insert(operand.intValue());
+  }
+  bool isOfBlock(Expr e, Expr operand) const {
+    return (e.binaryOp() == BinaryOp::min || e.binaryOp() == BinaryOp::mul) && e.dtype() == Dtype::i64 &&
+           operand.kind() == ExprKind::intConstant && blocks_.count(operand.intValue());
   }
   void keep(Expr extent) {
     if (extent.kind() == ExprKind::intConstant) kept_.insert(extent.intValue());
@@ -261,6 +276,8 @@ class Opener {
         for (size_t i = 0; i < operands.size(); ++i) operands[i] = place(e.operands()[i]);
         return context_->load(buffer(e.buffer()), std::move(operands));
       case ExprKind::binary:
+        for (size_t i = 0; i < operands.size(); ++i)
+          if (isOfBlock(e, e.operands()[i])) operands[i] = context_->integer(e.operands()[i].intValue());
         if (choosesRows(e)) operands[1] = sizeOf(e.operands()[1].intValue());
         if (const Expr size = openDivisor(e); !size.isNull()) operands[1] = size;
         return context_->withOperands(e, operands);
@@ -351,7 +368,7 @@ class Opener {
   std::shared_ptr<LoopContext> context_;
   std::vector<Expr> loopExtents_;
   std::unordered_set<uint32_t> loopVariables_;
-  std::unordered_set<int64_t> kept_;
+  std::unordered_set<int64_t> kept_, blocks_;
   std::unordered_map<int64_t, Dim> open_;
   std::map<std::pair<int64_t, uint32_t>, Dim> ownSizes_;
   std::vector<Dim> sizeSymbols_;

@@ -34,7 +34,7 @@ std::string layer(const std::string& form, int width) {
 std::optional<std::string> generalKey(const std::string& text) {
   const Parsed parsed(text);
   const std::optional<GeneralKernel> general = generalOf(parsed.kernel);
-  return general ? lastingKey(general->kernel) : std::nullopt;
+  return general && general->isOpen ? lastingKey(general->kernel) : std::nullopt;
 }
 
 // What the launch of a kernel gives the general one.
@@ -149,10 +149,13 @@ TEST(GeneralKernel, ScalarsOfAnyOrderComputeTheSame) {
 }
 
 TEST(GeneralKernel, OneThatIsItselfIsNoOther) {
-  EXPECT_FALSE(generalOf(Parsed("kernel @k(in x: f32[n, 8], out y: f32[n, 8]) scalars (n) units u < n {\n"
-                                "  for e < 8 vector {\n    y[u, e] = x[u, e] + 1.0\n  }\n}\n")
-                             .kernel)
-                   .has_value());
+  const Parsed parsed(
+      "kernel @k(in x: f32[n, 8], out y: f32[n, 8]) scalars (n) units u < n {\n"
+      "  for e < 8 vector {\n    y[u, e] = x[u, e] + 1.0\n  }\n}\n");
+  const std::optional<GeneralKernel> general = generalOf(parsed.kernel);
+  ASSERT_TRUE(general.has_value());
+  EXPECT_FALSE(general->isOpen);
+  EXPECT_EQ(lastingKey(general->kernel), lastingKey(parsed.kernel));
 }
 
 // Blocks of 64 columns: a unit is a block, of two for 88 columns, of three for 168.

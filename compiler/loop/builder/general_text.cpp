@@ -1,0 +1,28 @@
+#include "compiler/loop/builder/general_text.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "compiler/loop/kernel_key.h"
+
+namespace dyn::loop {
+
+Result<std::vector<GeneralText>> readGeneralTexts(DimContext& dims, std::istream& in) {
+  std::vector<GeneralText> kernels;
+  GeneralText one;
+  for (std::string line; std::getline(in, line);) {
+    one.text += line + "\n";
+    if (line != "}") continue;
+    DYN_TRY(one.kernel, parseKernel(dims, one.text));
+    std::optional<std::string> key = lastingKey(one.kernel);
+    if (!key) return makeError(DiagnosticId::textName, "a kernel without a lasting key:\n" + one.text);
+    one.lastingKey = *std::move(key);
+    one.openSizes = static_cast<size_t>(std::ranges::count_if(
+        one.kernel.scalars, [](Dim scalar) { return scalar.toString().starts_with("size."); }));
+    kernels.push_back(std::move(one));
+    one = {};
+  }
+  return kernels;
+}
+
+}  // namespace dyn::loop

@@ -1,0 +1,26 @@
+// Texts of general kernels (general_kernel.h), one behind the other, as a file has them:
+//
+//   kernel @relu(in x: ...) scalars (scalar.0; scalar.1; size.0) units u < dim(scalar.1) {
+//     ...
+//   }
+#pragma once
+
+#include <istream>
+#include <string>
+#include <vector>
+
+#include "compiler/loop/kernel.h"
+
+namespace dyn::loop {
+
+struct GeneralText {
+  std::string text;
+  Kernel kernel;
+  size_t openSizes = 0;  // its last scalars, which are called size.0, size.1, ...
+  std::string lastingKey;
+};
+
+// Kernels over dims of this context. Errors: those of parseKernel, textName where one has no lasting key.
+Result<std::vector<GeneralText>> readGeneralTexts(DimContext& dims, std::istream& in);
+
+}  // namespace dyn::loop
