@@ -58,8 +58,7 @@ Status write(std::ostream& out, std::istream& texts) {
     }
     std::erase_if(jobs, [&](const KernelJob& job) { return objects.contains({job.key, -level.level}); });
     DYN_TRY(std::vector<ObjectCode> compiled, engine.compileAll(jobs));
-    for (size_t i = 0; i < jobs.size(); ++i)
-      objects[{jobs[i].key, -level.level}] = std::move(compiled[i]);
+    for (size_t i = 0; i < jobs.size(); ++i) objects[{jobs[i].key, -level.level}] = std::move(compiled[i]);
   }
   out << "#include \"compiler/codegen/built/built_objects.h\"\n\nnamespace dyn {\nnamespace {\n\n"
       << "constexpr unsigned char kBytes[] =\n";
@@ -69,8 +68,8 @@ Status write(std::ostream& out, std::istream& texts) {
     const std::string bytes = packObject(object);
     writeBytes(out, bytes);
     rows += "    {\"" + name.first + "\", " + std::to_string(-name.second) + ", " +
-            std::to_string(object.bytes.size()) + ", {kBytes + " +
-            std::to_string(begin) + ", " + std::to_string(bytes.size()) + "}},\n";
+            std::to_string(object.bytes.size()) + ", {kBytes + " + std::to_string(begin) + ", " +
+            std::to_string(bytes.size()) + "}},\n";
     begin += bytes.size();
   }
   out << ";\n\nconst BuiltObject kObjects[] = {\n"

@@ -14,6 +14,8 @@ namespace {
 
 // A job has pieces of at least so many words.
 constexpr uint32_t kWordsPerJob = 5000;
+// A long function is one of as many words as instructions go into a piece; a long loop has a quarter of that.
+constexpr uint32_t kLongLoop = 4;
 
 std::string digestOfCode(const vm::Function& function) {
   std::string bytes;
@@ -36,6 +38,7 @@ struct Known {
 };
 
 struct Part {
+  IrPasses passes = IrPasses::registers;
   std::vector<std::shared_ptr<const Known>> functions;
   std::vector<std::pair<size_t, size_t>> pieces;  // function here, piece in it
 };
@@ -91,6 +94,19 @@ Result<KernelModule> emitTable(const std::vector<std::pair<FlowPiece, uint32_t>>
   return module;
 }
 
+// Long code without short loops takes longer to compile well than it will ever save: it launches dozens of
+// kernels between two instructions that run again. Images of a batch, one after the other, are a long loop;
+// steps of a recurrence are not. Other functions than main may be called in a loop, and programs without an
+// operating system are to be small, too.
+IrPasses passesFor(const vm::Program& program, uint32_t function, const FlowFunction& graph,
+                   const FlowSettings& settings) {
+  const bool isQuick = settings.calls == FlowCalls::table &&
+                       static_cast<int32_t>(function) == program.mainFunction &&
+                       program.functions[function].code.size() >= settings.instructionsPerPiece &&
+                       !graph.jumpsBackWithin(settings.instructionsPerPiece / kLongLoop);
+  return isQuick ? IrPasses::quick : IrPasses::registers;
+}
+
 }  // namespace
 
 std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescription& machine,
@@ -101,10 +117,12 @@ std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescrip
   for (uint32_t f = 0; f < program.functions.size(); ++f) {
     if (static_cast<int32_t>(f) == program.initFunction) continue;
     const auto function = std::make_shared<const Known>(program, f, settings.instructionsPerPiece);
+    const IrPasses passes = passesFor(program, f, function->graph, settings);
     for (size_t p = 0; p < function->graph.pieces().size(); ++p) {
       const FlowPiece& piece = function->graph.pieces()[p];
-      if (words > kWordsPerJob) {
-        parts.emplace_back();
+      if (words > kWordsPerJob || parts.back().passes != passes) {
+        if (words > 0) parts.emplace_back();
+        parts.back().passes = passes;
         words = 0;
       }
       words += piece.end - piece.begin;
@@ -119,7 +137,7 @@ std::vector<KernelJob> flowJobs(const vm::Program& program, const MachineDescrip
     KernelJob job;
     job.name = "host code";
     job.key = keyOf(part, settings);
-    job.passes = IrPasses::registers;
+    job.passes = part.passes;
     job.build = [part = std::move(part), &program, &machine, calls = settings.calls] {
       return emitPart(part, program, machine, calls);
     };

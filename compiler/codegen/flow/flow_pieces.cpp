@@ -114,6 +114,16 @@ void FlowFunction::propagate() {
   }
 }
 
+bool FlowFunction::jumpsBackWithin(uint32_t words) const {
+  for (auto block = blocks_.begin(); block != blocks_.end(); ++block) {
+    const auto next = std::next(block);
+    const auto end = next == blocks_.end() ? static_cast<uint32_t>(function_.code.size()) : next->first;
+    for (uint32_t to : block->second.successors)
+      if (to <= block->first && end - to < words) return true;
+  }
+  return false;
+}
+
 void FlowFunction::findEntries() {
   const auto pieceAt = [&](uint32_t position) -> FlowPiece& { return pieces_[blocks_.at(position).piece]; };
   pieces_.front().entries.push_back(0);

@@ -63,7 +63,8 @@ Status ObjectCompiler::State::emit(KernelModule& module, const CompileSettings& 
   if (settings.verify == VerifyModules::yes)
 #endif
     DYN_CHECK(module.verify());
-  if (settings.passes == IrPasses::registers) promoteRegisters(*module.contents().module, *target);
+  const bool isQuick = settings.passes == IrPasses::quick;
+  if (settings.passes == IrPasses::registers || isQuick) promoteRegisters(*module.contents().module, *target);
   if (settings.passes == IrPasses::o2)
     DYN_CHECK(guardLlvm("optimising '" + module.name() + "'", [&]() -> Status {
       optimizeModule(*module.contents().module, *target);
@@ -74,6 +75,8 @@ Status ObjectCompiler::State::emit(KernelModule& module, const CompileSettings& 
   llvm::raw_svector_ostream stream(buffer);
   Status status;
   {
+    target->setOptLevel(isQuick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Less);
+    target->setFastISel(isQuick);
     llvm::legacy::PassManager passes;
     passes.add(new llvm::TargetLibraryInfoWrapperPass(llvm::Triple(machine.triple)));
     if (!addCodePasses(*target, passes, stream, type))

@@ -11,8 +11,9 @@ namespace dyn {
 // Emitters write SSA directly, so most modules gain nothing from IR passes (measured: same speed, half the
 // compile time).
 // `registers`: local variables become values of registers, and what is equal or constant is found; for
-// straight code of many small steps.
-enum class IrPasses { none, registers, o2 };
+// straight code of many small steps. `quick`: the same, and then the selection of instructions and the
+// registers of unoptimised code, in a third of the time; for long code that runs once.
+enum class IrPasses { none, registers, quick, o2 };
 enum class VerifyModules { no, yes };
 
 struct CompileSettings {

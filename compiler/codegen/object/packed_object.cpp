@@ -22,7 +22,8 @@ bool canUnpack(std::span<const unsigned char> packed, size_t size) {
 Result<ObjectCode> unpackObject(std::span<const unsigned char> packed, size_t size) {
   if (packed.size() == size) return ObjectCode{std::string(packed.begin(), packed.end())};
   llvm::SmallVector<uint8_t, 0> bytes;
-  if (llvm::Error error = zlib::decompress(llvm::ArrayRef<uint8_t>(packed.data(), packed.size()), bytes, size))
+  if (llvm::Error error =
+          zlib::decompress(llvm::ArrayRef<uint8_t>(packed.data(), packed.size()), bytes, size))
     return fromLlvm(std::move(error), "unpacking code that was compiled beforehand");
   if (bytes.size() != size)
     return makeError(DiagnosticId::internalError, "code that was compiled beforehand has another length");

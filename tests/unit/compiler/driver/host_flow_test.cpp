@@ -37,13 +37,16 @@ struct Ended {
   float first = 0;
 };
 
-class HostFlow : public testing::Test {
+// The parameter: about how many instructions are compiled as one function; few make main a long function,
+// whose code is made quickly.
+class HostFlow : public testing::TestWithParam<uint32_t> {
  protected:
   void compile(const char* text) {
     Result<Module> module = test::parseText(ir_, text);
     ASSERT_TRUE(module.ok()) << module.error().toString();
     CompileOptions options;
     options.hostCode = dyn::HostCode::native;
+    options.flowPiece = GetParam();
     Result<std::unique_ptr<test::Compiled>> compiled = test::Compiled::make(*module, options);
     if (!compiled.ok() && compiled.error().id == DiagnosticId::unsupportedFeature)
       GTEST_SKIP() << "no code generation";
@@ -88,7 +91,7 @@ class HostFlow : public testing::Test {
   std::unique_ptr<test::Compiled> compiled_;
 };
 
-TEST_F(HostFlow, callsAreLimitedNotTheStack) {
+TEST_P(HostFlow, callsAreLimitedNotTheStack) {
   compile(kDown);
   if (!compiled_) return;
   EXPECT_EQ(same({}, 50'000).status, DYN_OK);
@@ -99,7 +102,7 @@ TEST_F(HostFlow, callsAreLimitedNotTheStack) {
 }
 
 // Kernels that are called without ado, and those that are not: empty tensors, many steps, a dry run.
-TEST_F(HostFlow, kernelsFaultTheSame) {
+TEST_P(HostFlow, kernelsFaultTheSame) {
   compile(kPicks);
   if (!compiled_) return;
   for (const int64_t size : {int64_t{0}, int64_t{1}, int64_t{5}, int64_t{1} << 20}) {
@@ -113,7 +116,7 @@ TEST_F(HostFlow, kernelsFaultTheSame) {
   EXPECT_EQ(same(dryRun, 7, 5).status, DYN_OK);
 }
 
-TEST_F(HostFlow, memoryIsLimited) {
+TEST_P(HostFlow, memoryIsLimited) {
   compile(kIterations);
   if (!compiled_) return;
   dyn_options small{};
@@ -123,7 +126,7 @@ TEST_F(HostFlow, memoryIsLimited) {
   EXPECT_EQ(same(small, 3, 50'000).status, DYN_MEMORY_LIMIT);
 }
 
-TEST_F(HostFlow, loopsAreInterrupted) {
+TEST_P(HostFlow, loopsAreInterrupted) {
   compile(kIterations);
   if (!compiled_) return;
   dyn_context* running = nullptr;
@@ -147,7 +150,7 @@ TEST_F(HostFlow, loopsAreInterrupted) {
   canceller.join();
 }
 
-TEST_F(HostFlow, profilesNameKernels) {
+TEST_P(HostFlow, profilesNameKernels) {
   compile(kIterations);
   if (!compiled_) return;
   (void)run({}, 1);
@@ -157,6 +160,8 @@ TEST_F(HostFlow, profilesNameKernels) {
   const std::string table = dyn_context_profile_text(context, "json");
   EXPECT_NE(table.find("\"kernel\""), std::string::npos) << table;
 }
+
+INSTANTIATE_TEST_SUITE_P(Pieces, HostFlow, testing::Values(1000u, 4u));
 
 }  // namespace
 }  // namespace dyn

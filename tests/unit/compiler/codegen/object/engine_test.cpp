@@ -194,14 +194,14 @@ TEST(ObjectCache, KeysKnowMachineAndPasses) {
     ASSERT_TRUE(machine.ok());
     auto engine = KernelEngine::create(*machine, {.cache = {.directory = directory.path()}});
     ASSERT_TRUE(engine.ok());
-    for (IrPasses passes : {IrPasses::none, IrPasses::o2}) {
+    for (IrPasses passes : {IrPasses::none, IrPasses::registers, IrPasses::quick, IrPasses::o2}) {
       KernelJob job{.name = "exp", .key = "exp", .passes = passes};
       job.build = [&] { return emitMathKernel(MathFunction::exp, FloatType::float32, *machine); };
       ASSERT_TRUE(engine->compile(job).ok());
     }
     compiled += engine->statistics().compiled;
   }
-  EXPECT_EQ(compiled, 6);
+  EXPECT_EQ(compiled, 12);
   EXPECT_NE(makeObjectKey({"ab", "c"}).hex, makeObjectKey({"a", "bc"}).hex);
 }
 
