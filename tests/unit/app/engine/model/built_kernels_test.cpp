@@ -5,7 +5,7 @@
 #include "app/engine/model/loaded_model.h"
 #include "tests/support/paths.h"
 
-#ifdef DYN_HAVE_LLVM
+#if defined(DYN_HAVE_LLVM) && defined(__x86_64__)
 #include "compiler/codegen/llvm/machine_catalog.h"
 
 namespace dyn {

@@ -48,6 +48,7 @@ TEST_F(GeneralKernels, areWellFormedAndDiffer) {
   }
 }
 
+#ifdef __x86_64__
 TEST_F(GeneralKernels, areBuiltForLevels3And4) {
   for (const char* preset : {"x86-64-v3", "x86-64-v4", "haswell", "sapphirerapids", "znver4"}) {
     const KernelEngine engine = engineFor(preset);
@@ -77,6 +78,7 @@ TEST_F(GeneralKernels, areWhatIsCompiledToday) {
     EXPECT_EQ(taking.statistics().compiled, 0);
   }
 }
+#endif
 
 }  // namespace
 }  // namespace dyn
