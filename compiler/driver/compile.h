@@ -57,7 +57,7 @@ struct CompileOptions {
 
 struct CompileStatistics {
   int64_t kernelsCount = 0;          // distinct kernels of the program
-  int64_t kernelsCompiledCount = 0;  // of them compiled now; the rest came from the cache
+  int64_t kernelsCompiledCount = 0;  // of them compiled now; the rest came from the cache or Dyn's build
   int64_t compileNs = 0;             // wall time of code generation; 0 when everything came from the cache
   int64_t passesNs = 0;
   int64_t lowerNs = 0;

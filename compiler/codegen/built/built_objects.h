@@ -1,5 +1,5 @@
-// Objects that were compiled when Dyn was built, for levels of x86-64: the matrix kernels, which every
-// model with products wants and which follow from the machine alone, and general kernels that many networks have
+// Objects that were compiled when Dyn was built, for levels of x86-64: the matrix kernels, which every model
+// with products wants and which follow from the machine alone, and general kernels that many networks have
 // (general_kernels.txt, on hosts of x86-64). LLVM would take most of the time to a first result for them.
 //
 //   EngineSettings settings{.built = builtObjects()};   // of these, the engine takes what fits its machine

@@ -32,8 +32,8 @@ class FlowFunction {
   bool beginsBlock(uint32_t position) const { return blocks_.count(position) != 0; }
   // Of the begins of blocks: where the run may go on behind the block, in this frame.
   const std::vector<uint32_t>& successors(uint32_t position) const { return blocks_.at(position).successors; }
-  // Does a block lead back, to one that begins fewer than so many words before it ends? Then it may be the end
-  // of a short loop.
+  // Does a block lead back, to one that begins fewer than so many words before it ends? Then it may be the
+  // end of a short loop.
   bool jumpsBackWithin(uint32_t words) const;
   // Scalar registers that are read from here on before they are written; of the begins of blocks.
   std::vector<uint32_t> liveScalars(uint32_t position) const;
