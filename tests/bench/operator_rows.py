@@ -72,7 +72,6 @@ REASONS = {
     r"^MelWeightMatrix": "made once in a model: each element by both sides of its triangle, also those outside of it",
     r"^Reduce\w+ .*a=\[[01]\]\) memory": "columns: 256 bytes of each row at a time, far apart in memory, which no prefetcher foresees",
     r"^MaxRoiPool": "each cell reads its whole row and column under a mask",
-    r"^MaxUnpool": "scattered one by one to places that are read, each of which is tested",
     r"^Transpose (u8|f32 perm=\[0, 2, 3, 1\] \(x:T\[b).* memory": "squares of 16: parts of lines are stored, so that the lines are read first",
     r"^ConvTranspose .* small$": "what each tap gives is added in a frame of phases, which are put together at the end",
     r"^DeformConv .* small": "what each element of a window weighs is computed for every channel; two launches, and few of them",
@@ -192,6 +191,9 @@ row("Trilu", "x:T[n,m]", "f32 i64", [{}, {"upper": 0}])
 row("Trilu", "x:T[b,h,s,s]", "f32", [{"upper": 0}], sizes=[{"b": 1, "h": 2, "s": 16}, {"b": 1, "h": 2, "s": 256}, {"b": 4, "h": 6, "s": 512}])
 row("Pad", "x:T[n,m] p=[1,2,3,4]", COPIES, [{}, {"mode": "edge"}, {"mode": "reflect"}, {"mode": "wrap"}])
 row("Pad", "x:T[n,c,h,w] p=[0,0,1,1,0,0,1,1]", "f32 u8", [{}, {"mode": "edge"}, {"mode": "reflect"}], sizes=IMAGES)
+row("Pad", "x:T[n,h,w,3] p=[0,3,3,0,0,3,3,0]", "f32 u8", [{"mode": "reflect"}, {}, {"mode": "edge"}, {"mode": "wrap"}],
+    sizes=[{"n": 1, "h": 16, "w": 20}, {"n": 1, "h": 112, "w": 112}, {"n": 16, "h": 320, "w": 480}])
+row("Pad", "x:f32[n,h,w,c] p=[0,1,1,0,0,1,1,0]", "", [{"mode": "reflect"}], sizes=IMAGES)
 row("Pad", "x:f32[n,m] p=[0,1,0,1] v=f32:1.5")
 row("CenterCropPad", "x:f32[n,m] s=[300,300]")
 row("DepthToSpace", "x:T[n,64,h,w]", "f32 u8", [{"blocksize": 2}, {"blocksize": 2, "mode": "CRD"}, {"blocksize": 4}],
