@@ -163,6 +163,8 @@ row("Concat", "a:T[n,m] b:T[n,m]", COPIES, [{"axis": 0}, {"axis": 1}])
 row("Concat", "a:T[n,m] b:T[n,3]", "f32", [{"axis": 1}])
 row("Concat", "a:f32[n,m,1] b:f32[n,m,1]", "", [{"axis": 2}])
 row("Concat", "a:f32[n,c,h,w] b:f32[n,c,h,w] d:f32[n,c,h,w]", "", [{"axis": 1}, {"axis": 3}], sizes=IMAGES)
+row("Concat", "a:T[n,h,w,3] b:T[n,h,w,3]", "f32 u8", [{"axis": 2}], sizes=[{"n": 1, "h": 16, "w": 20}, {"n": 1, "h": 112, "w": 112}, {"n": 16, "h": 320, "w": 480}])
+row("Slice", "x:f32[n,h,w,c] s=[4,4] e=[-4,-4] a=[1,2]", sizes=[{"n": 1, "h": 16, "w": 20, "c": 3}, {"n": 1, "h": 112, "w": 112, "c": 3}, {"n": 16, "h": 320, "w": 480, "c": 3}])
 row("Concat", "a:f32[b,h,s,d] c:f32[b,h,1,d]", "", [{"axis": 2}], sizes=HEADS)
 row("Split", "x:T[n,m]", "f32 u8", [{"axis": 1, "num_outputs": 2}, {"axis": 0, "num_outputs": 2}], outputs=2)
 row("Split", "x:f32[n,m,6]", "", [{"axis": 2, "num_outputs": 3}], outputs=3, sizes=[{"n": 4, "m": 16}, {"n": 64, "m": 256}, {"n": 1024, "m": 1024}])
@@ -288,6 +290,7 @@ row("MaxUnpool", "x:f32[n,c,h,w] i:i64[n,c,h,w]", "", [{"kernel_shape": [2, 2], 
 # Selection.
 for k in (1, 10, 100):
     row("TopK", f"x:T[n,m] k=[{k}]", "f32 i64" if k == 10 else "f32", outputs=2, sizes=[{"n": 16, "m": 128}, {"n": 16, "m": 4096}, {"n": 64, "m": 50257}], shows="topk")
+row("TopK", "x:T[n,m] k=[10]", "f64 i64 i32 u8", [{"axis": 0}], outputs=2, sizes=[{"n": 128, "m": 16}, {"n": 1024, "m": 64}, {"n": 4096, "m": 512}], shows="topk")
 row("TopK", "x:f32[n,m] k=[10]", "", [{"axis": 0}, {"largest": 0}, {"sorted": 0}], outputs=2, sizes=[{"n": 128, "m": 16}, {"n": 1024, "m": 64}, {"n": 4096, "m": 512}], shows="topk")
 row("Unique", "x:T[n]", "f32 i64", [{}, {"sorted": 0}], outputs=4, fills={"x": "0 99"}, sizes=[{"n": 64}, {"n": 4096}, {"n": 200000}])
 row("NonZero", "x:T[n,m]", "f32 i64 bool", fills={"x": "0 1"}, sizes=SLOW_PLANES, shows="nonzero")
