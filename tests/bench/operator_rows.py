@@ -71,7 +71,7 @@ REASONS = {
     r"^(LSTM|GRU) .* (small|cache)$": "weights are inputs here and read as they lie in each step; what a step allocates and launches takes a third of it",
     r"^MelWeightMatrix": "made once in a model: each element by both sides of its triangle, also those outside of it",
     r"^Reduce\w+ .*a=\[[01]\]\) memory": "columns: 256 bytes of each row at a time, far apart in memory, which no prefetcher foresees",
-    r"^MaxRoiPool": "each cell reads its whole row and column under a mask",
+    r"^MaxRoiPool": "each cell reads all rows of its region's image, and all columns of what is left, under a mask",
     r"^Transpose (u8|f32 perm=\[0, 2, 3, 1\] \(x:T\[b).* memory": "squares of 16: parts of lines are stored, so that the lines are read first",
     r"^ConvTranspose .* small$": "what each tap gives is added in a frame of phases, which are put together at the end",
     r"^DeformConv .* small": "what each element of a window weighs is computed for every channel; two launches, and few of them",
