@@ -71,8 +71,7 @@ REASONS = {
     r"^(LSTM|GRU) .* (small|cache)$": "weights are inputs here and read as they lie in each step; what a step allocates and launches takes a third of it",
     r"^MelWeightMatrix": "made once in a model: each element by both sides of its triangle, also those outside of it",
     r"^Reduce\w+ .*a=\[[01]\]\) memory": "columns: 256 bytes of each row at a time, far apart in memory, which no prefetcher foresees",
-    r"^MaxRoiPool": "each cell reads its whole row and column under a mask",
-    r"^MaxUnpool": "scattered one by one to places that are read, each of which is tested",
+    r"^MaxRoiPool": "each cell reads all rows of its region's image, and all columns of what is left, under a mask",
     r"^Transpose (u8|f32 perm=\[0, 2, 3, 1\] \(x:T\[b).* memory": "squares of 16: parts of lines are stored, so that the lines are read first",
     r"^ConvTranspose .* small$": "what each tap gives is added in a frame of phases, which are put together at the end",
     r"^DeformConv .* small": "what each element of a window weighs is computed for every channel; two launches, and few of them",
@@ -164,6 +163,8 @@ row("Concat", "a:T[n,m] b:T[n,m]", COPIES, [{"axis": 0}, {"axis": 1}])
 row("Concat", "a:T[n,m] b:T[n,3]", "f32", [{"axis": 1}])
 row("Concat", "a:f32[n,m,1] b:f32[n,m,1]", "", [{"axis": 2}])
 row("Concat", "a:f32[n,c,h,w] b:f32[n,c,h,w] d:f32[n,c,h,w]", "", [{"axis": 1}, {"axis": 3}], sizes=IMAGES)
+row("Concat", "a:T[n,h,w,3] b:T[n,h,w,3]", "f32 u8", [{"axis": 2}], sizes=[{"n": 1, "h": 16, "w": 20}, {"n": 1, "h": 112, "w": 112}, {"n": 16, "h": 320, "w": 480}])
+row("Slice", "x:f32[n,h,w,c] s=[4,4] e=[-4,-4] a=[1,2]", sizes=[{"n": 1, "h": 16, "w": 20, "c": 3}, {"n": 1, "h": 112, "w": 112, "c": 3}, {"n": 16, "h": 320, "w": 480, "c": 3}])
 row("Concat", "a:f32[b,h,s,d] c:f32[b,h,1,d]", "", [{"axis": 2}], sizes=HEADS)
 row("Split", "x:T[n,m]", "f32 u8", [{"axis": 1, "num_outputs": 2}, {"axis": 0, "num_outputs": 2}], outputs=2)
 row("Split", "x:f32[n,m,6]", "", [{"axis": 2, "num_outputs": 3}], outputs=3, sizes=[{"n": 4, "m": 16}, {"n": 64, "m": 256}, {"n": 1024, "m": 1024}])
@@ -192,6 +193,9 @@ row("Trilu", "x:T[n,m]", "f32 i64", [{}, {"upper": 0}])
 row("Trilu", "x:T[b,h,s,s]", "f32", [{"upper": 0}], sizes=[{"b": 1, "h": 2, "s": 16}, {"b": 1, "h": 2, "s": 256}, {"b": 4, "h": 6, "s": 512}])
 row("Pad", "x:T[n,m] p=[1,2,3,4]", COPIES, [{}, {"mode": "edge"}, {"mode": "reflect"}, {"mode": "wrap"}])
 row("Pad", "x:T[n,c,h,w] p=[0,0,1,1,0,0,1,1]", "f32 u8", [{}, {"mode": "edge"}, {"mode": "reflect"}], sizes=IMAGES)
+row("Pad", "x:T[n,h,w,3] p=[0,3,3,0,0,3,3,0]", "f32 u8", [{"mode": "reflect"}, {}, {"mode": "edge"}, {"mode": "wrap"}],
+    sizes=[{"n": 1, "h": 16, "w": 20}, {"n": 1, "h": 112, "w": 112}, {"n": 16, "h": 320, "w": 480}])
+row("Pad", "x:f32[n,h,w,c] p=[0,1,1,0,0,1,1,0]", "", [{"mode": "reflect"}], sizes=IMAGES)
 row("Pad", "x:f32[n,m] p=[0,1,0,1] v=f32:1.5")
 row("CenterCropPad", "x:f32[n,m] s=[300,300]")
 row("DepthToSpace", "x:T[n,64,h,w]", "f32 u8", [{"blocksize": 2}, {"blocksize": 2, "mode": "CRD"}, {"blocksize": 4}],
@@ -286,6 +290,7 @@ row("MaxUnpool", "x:f32[n,c,h,w] i:i64[n,c,h,w]", "", [{"kernel_shape": [2, 2], 
 # Selection.
 for k in (1, 10, 100):
     row("TopK", f"x:T[n,m] k=[{k}]", "f32 i64" if k == 10 else "f32", outputs=2, sizes=[{"n": 16, "m": 128}, {"n": 16, "m": 4096}, {"n": 64, "m": 50257}], shows="topk")
+row("TopK", "x:T[n,m] k=[10]", "f64 i64 i32 u8", [{"axis": 0}], outputs=2, sizes=[{"n": 128, "m": 16}, {"n": 1024, "m": 64}, {"n": 4096, "m": 512}], shows="topk")
 row("TopK", "x:f32[n,m] k=[10]", "", [{"axis": 0}, {"largest": 0}, {"sorted": 0}], outputs=2, sizes=[{"n": 128, "m": 16}, {"n": 1024, "m": 64}, {"n": 4096, "m": 512}], shows="topk")
 row("Unique", "x:T[n]", "f32 i64", [{}, {"sorted": 0}], outputs=4, fills={"x": "0 99"}, sizes=[{"n": 64}, {"n": 4096}, {"n": 200000}])
 row("NonZero", "x:T[n,m]", "f32 i64 bool", fills={"x": "0 1"}, sizes=SLOW_PLANES, shows="nonzero")

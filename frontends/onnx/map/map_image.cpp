@@ -62,9 +62,9 @@ RoiCells roiCells(MapContext& c, ValueId begin, ValueId end, int64_t cells, Valu
 
 }  // namespace
 
-// The largest element of each cell, first along the columns, then along the rows: an element belongs to a
-// cell when its column and its row do. Regions are [k, 5]: the batch, then x1, y1, x2, y2, both ends
-// inside.
+// The largest element of each cell, first of its rows, then of its columns: an element belongs to a cell when
+// its column and its row do. The channels stand last meanwhile, so that one answer serves all lanes of a
+// vector. Regions are [k, 5]: the batch, then x1, y1, x2, y2, both ends inside.
 void mapMaxRoiPool(MapContext& c) {
   const ValueId x = c.input(0), regions = c.input(1);
   const std::vector<int64_t> cells = c.integers("pooled_shape");
@@ -95,9 +95,13 @@ void mapMaxRoiPool(MapContext& c) {
     return c.emit("reduce_max", {c.emit("where", {inside, of, nothing}), c.integersValue({axis})},
                   {{"keepdims", int64_t{0}}});
   };
-  ValueId y = unsqueezed(c, c.emit("gather", {x, batch}, {{"axis", int64_t{0}}}), {3});  // [k, c, h, 1, w]
-  y = largest(unsqueezed(c, across.inside, {1, 2}), y, 4);                               // [k, c, h, columns]
-  y = largest(unsqueezed(c, down.inside, {1, 4}), unsqueezed(c, y, {2}), 3);  // [k, c, rows, columns]
+  const auto turned = [&](ValueId v, std::vector<int64_t> perm) {
+    return c.emit("transpose", {v}, {{"perm", std::move(perm)}});
+  };
+  ValueId y = c.emit("gather", {turned(x, {0, 2, 3, 1}), batch}, {{"axis", int64_t{0}}});  // [k, h, w, c]
+  y = largest(unsqueezed(c, down.inside, {3, 4}), unsqueezed(c, y, {1}), 2);               // [k, rows, w, c]
+  y = largest(unsqueezed(c, across.inside, {1, 4}), unsqueezed(c, y, {2}), 3);  // [k, rows, columns, c]
+  y = turned(y, {0, 3, 1, 2});
   const ValueId isEmpty =
       c.emit("logical_or", {unsqueezed(c, down.isEmpty, {1, 3}), unsqueezed(c, across.isEmpty, {1, 2})});
   c.setOutput(0, c.emit("where", {isEmpty, c.number(0, x), y}));

@@ -7,6 +7,7 @@
 #include "vm/include/abi/dyn_builtin_numbers.h"
 #include "vm/kernels/builtins.h"
 #include "vm/kernels/dispatch.h"
+#include "vm/kernels/select/column_order.h"
 #include "vm/kernels/select/ranks.h"
 #include "vm/kernels/select/short_rows.h"
 
@@ -42,6 +43,7 @@ struct RowSelection {
                              for (int64_t k = 0; k < count; ++k) put(places[k]);
                            });
     visitItems<T>(view.size, [&]<typename Item>() {
+      if (ColumnOrder<T, Item>::takes(view.size, view.inner, count)) return besideEachOther<T, Item>();
       forEachRow<T>([&] { return RowOrder<T, Item>(largest); },
                     [&](auto& rows, const T* from, int64_t stride, const auto& put) {
                       for (const Item& item : rows.first(from, view.size, stride, count))
@@ -51,6 +53,31 @@ struct RowSelection {
   }
 
  private:
+  // As many rows as a finder takes, which lie beside each other. The last ones of an axis are found with some
+  // of those before them.
+  template <typename T, typename Item>
+  void besideEachOther() const {
+    using Order = ColumnOrder<T, Item>;
+    const int64_t blocks = (view.inner + Order::kColumns - 1) / Order::kColumns;
+    const uint32_t tasks = x->elementCount > 32768 ? call.threadCount() : 1;
+    call.split(view.outer * blocks, tasks, [&](int64_t begin, int64_t end) {
+      Order order(count, largest);
+      for (int64_t block = begin; block < end && !call.cancelled(); ++block) {
+        const int64_t outer = block / blocks, first = block % blocks * Order::kColumns;
+        const int64_t from = std::min(first, view.inner - Order::kColumns);
+        const T* columns = x->as<T>() + outer * view.size * view.inner + from;
+        order.find(columns, view.size, view.inner);
+        for (int64_t k = 0; k < count; ++k)
+          for (int64_t column = first - from; column < Order::kColumns; ++column) {
+            const int64_t place = order.place(column, k);
+            const int64_t target = (outer * count + k) * view.inner + from + column;
+            if (values) values->as<T>()[target] = columns[place * view.inner + column];
+            if (indexes) indexes->as<int64_t>()[target] = place;
+          }
+      }
+    });
+  }
+
   // Elements of a row that is no innermost one lie in as many lines of the cache, which are read once for all
   // rows that go through them: these are copied first, as far as they fit beside each other in the L2 cache.
   // 1: not worth it, as where all lines stay there, or lie close together.

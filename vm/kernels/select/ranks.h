@@ -73,6 +73,7 @@ template <typename Item>
 struct ItemOf;
 template <>
 struct ItemOf<PackedPlace> {
+  static PackedPlace last() { return {~uint64_t{0}}; }  // behind all that there are
   static PackedPlace make(uint64_t rank, int64_t index) {
     return {rank << 32 | static_cast<uint64_t>(index)};
   }
@@ -81,10 +82,56 @@ struct ItemOf<PackedPlace> {
 };
 template <typename Rank>
 struct ItemOf<RankedPlace<Rank>> {
+  static RankedPlace<Rank> last() { return {static_cast<Rank>(~Rank{0}), INT64_MAX}; }
   static RankedPlace<Rank> make(uint64_t rank, int64_t index) { return {static_cast<Rank>(rank), index}; }
   static uint64_t rank(const RankedPlace<Rank>& item) { return item.rank; }
   static int64_t index(const RankedPlace<Rank>& item) { return item.index; }
 };
+
+// Whether some of `count` elements, a multiple of 16 bytes, may come before the one at its place among
+// `bounds`; a NaN says it may. For numbers, which no class of its own stands for.
+template <typename T>
+inline bool someMayPrecede(const T* elements, const T* bounds, int64_t count, bool descending) {
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {  // not of these
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; ++i)
+      found += (descending ? elements[i] <= bounds[i] : elements[i] >= bounds[i]) ? 0 : 1;
+    return found != 0;
+  }
+  typedef T Lanes __attribute__((vector_size(16)));  // what every machine compares at once
+  constexpr int64_t kLanes = 16 / static_cast<int64_t>(sizeof(T));
+  decltype(Lanes{} <= Lanes{}) after = Lanes{} <= Lanes{};
+  for (int64_t i = 0; i < count; i += kLanes) {
+    Lanes own, bound;
+    memcpy(&own, elements + i, sizeof own);
+    memcpy(&bound, bounds + i, sizeof bound);
+    after &= descending ? own <= bound : own >= bound;
+  }
+  uint64_t words[2];
+  memcpy(words, &after, sizeof words);
+  return (words[0] & words[1]) != ~uint64_t{0};
+}
+
+// So many items are kept in order while elements come.
+constexpr int64_t kFewInOrder = 32;
+
+// Puts one into items in order, of which the last of `count` goes. In one word each takes its place without a
+// branch: which one it is nobody foresees.
+template <typename Item>
+inline void insertInOrder(Item* items, int64_t count, Item item) {
+  if constexpr (std::is_same_v<Item, PackedPlace>) {
+    for (int64_t i = count - 1; i > 0; --i) {
+      const uint64_t before = items[i - 1].word, later = before < item.word ? item.word : before,
+                     here = items[i].word;
+      items[i].word = later < here ? later : here;
+    }
+    items[0].word = item.word < items[0].word ? item.word : items[0].word;
+  } else {
+    items[count - 1] = item;
+    for (int64_t i = count - 1; i > 0 && items[i] < items[i - 1]; --i) std::swap(items[i], items[i - 1]);
+  }
+}
+
 // What RowOrder<T> of rows of `size` elements works with.
 template <typename T, typename Visitor>
 void visitItems(int64_t size, Visitor&& visit) {
@@ -139,25 +186,25 @@ class RowOrder {
   // Whether a block holds something that may come before `bound`; a NaN says it may.
   static constexpr int64_t kBlock = 16;
   bool mayPrecede(const T* block, T bound) const {
-    int64_t found = 0;
     if constexpr (std::is_class_v<T>) {
       const Rank limit = rankAt(bound);
+      int64_t found = 0;
       for (int64_t i = 0; i < kBlock; ++i) found += rankAt(block[i]) < limit ? 1 : 0;
-    } else if (flip_ != 0) {
-      for (int64_t i = 0; i < kBlock; ++i) found += block[i] <= bound ? 0 : 1;
+      return found != 0;
     } else {
-      for (int64_t i = 0; i < kBlock; ++i) found += block[i] >= bound ? 0 : 1;
+      T bounds[kBlock];
+      std::fill_n(bounds, kBlock, bound);
+      return someMayPrecede(block, bounds, kBlock, flip_ != 0);
     }
-    return found != 0;
   }
 
   // Keeps what comes before the last one that would be taken so far, passing by blocks that hold nothing of
   // that. Few are kept in order, so that the last one is always known; of many some more are gathered, and
   // thinned out now and then.
   void collect(const T* from, int64_t size, int64_t stride, int64_t count) {
-    constexpr int64_t kFew = 32;
-    const bool keepsOrder = count <= kFew;
-    const auto wanted = static_cast<size_t>(count), full = keepsOrder ? wanted : 2 * wanted;
+    const bool keepsOrder = count <= kFewInOrder;
+    const auto full = static_cast<size_t>(2 * count);
+    if (keepsOrder) items_.assign(static_cast<size_t>(count), ItemOf<Item>::last());
     T last{}, copies[kBlock];  // the last one that would be taken, once there are enough
     Rank limit = 0;
     bool isLimited = false;
@@ -173,10 +220,10 @@ class RowOrder {
         const Rank rank = rankAt(block[i]);
         if (isLimited && rank >= limit) continue;
         if (keepsOrder)
-          insert(ItemOf<Item>::make(rank, begin + i), wanted);
+          insertInOrder(items_.data(), std::min(count, begin + i + 1), ItemOf<Item>::make(rank, begin + i));
         else
           items_.push_back(ItemOf<Item>::make(rank, begin + i));
-        if (items_.size() < full) continue;
+        if (keepsOrder ? begin + i + 1 < count : items_.size() < full) continue;
         keepFirst(count);
         limit = static_cast<Rank>(ItemOf<Item>::rank(items_.back()));
         last = from[ItemOf<Item>::index(items_.back()) * stride];
@@ -184,16 +231,6 @@ class RowOrder {
       }
     }
     keepFirst(count);
-  }
-
-  // Puts one into the items in order, of which the last goes when there are more than `wanted`.
-  void insert(Item item, size_t wanted) {
-    if (items_.size() < wanted)
-      items_.push_back(item);
-    else
-      items_.back() = item;
-    for (size_t i = items_.size() - 1; i > 0 && item < items_[i - 1]; --i)
-      std::swap(items_[i], items_[i - 1]);
   }
 
   // Few by comparison; many that stand in the order of their places digit by digit, the last first, leaving

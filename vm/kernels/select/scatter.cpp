@@ -135,49 +135,77 @@ Status outOfRange(int64_t index, int64_t size) {
 struct RowPlaces {
   int64_t count, step, axisStride, axisSize;
 };
+enum class IndexAxis : uint8_t { last, outer };  // the axis that indexes are of
 using ApplyRow = int64_t (*)(std::byte* out, const std::byte* indexes, const std::byte* updates,
                              const RowPlaces& places);
 
-template <typename T, typename Index, int64_t kHow>
+template <typename T, typename Index, int64_t kHow, IndexAxis kAxis>
 int64_t applyRow(std::byte* out, const std::byte* indexes, const std::byte* updates,
                  const RowPlaces& places) {
+  constexpr int64_t kTested = 8;  // indexes that are tested by one branch
   auto* to = reinterpret_cast<T*>(out);
   const auto* from = reinterpret_cast<const T*>(updates);
   const auto* at = reinterpret_cast<const Index*>(indexes);
-  for (int64_t j = 0; j < places.count; ++j) {
-    int64_t index = at[j];
-    if (index < 0) index += places.axisSize;
-    if (static_cast<uint64_t>(index) >= static_cast<uint64_t>(places.axisSize)) return j;
-    T& element = to[index * places.axisStride + j * places.step];
+  const int64_t count = places.count, size = places.axisSize,
+                step = kAxis == IndexAxis::last ? 0 : places.step,
+                stride = kAxis == IndexAxis::last ? 1 : places.axisStride;
+  const auto inAxis = [size](int64_t index) {
+    return static_cast<uint64_t>(index < 0 ? index + size : index);
+  };
+  const auto put = [&](uint64_t index, int64_t j) {
+    T& element = to[static_cast<int64_t>(index) * stride + j * step];
     if constexpr (kHow == kNone)
       element = from[j];
     else
       element = reduce(element, from[j], kHow);
+  };
+  int64_t j = 0;
+  for (; j + kTested <= count; j += kTested) {
+    uint64_t found[kTested];
+    bool areInside = true;
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < kTested; ++k) {
+      found[k] = inAxis(at[j + k]);
+      areInside &= found[k] < static_cast<uint64_t>(size);
+    }
+    if (!areInside) break;
+#pragma GCC unroll 8
+    for (int64_t k = 0; k < kTested; ++k) put(found[k], j + k);
   }
-  return places.count;
+  for (; j < count; ++j) {
+    const uint64_t index = inAxis(at[j]);
+    if (index >= static_cast<uint64_t>(size)) break;
+    put(index, j);
+  }
+  return j;
 }
 
+template <typename T, typename Index, int64_t kHow>
+ApplyRow rowApplier(IndexAxis axis) {
+  return axis == IndexAxis::last ? applyRow<T, Index, kHow, IndexAxis::last>
+                                 : applyRow<T, Index, kHow, IndexAxis::outer>;
+}
 template <typename T, int64_t kHow>
-ApplyRow rowApplier(DataType index) {
-  return index == DataType::i64 ? applyRow<T, int64_t, kHow> : applyRow<T, int32_t, kHow>;
+ApplyRow rowApplier(DataType index, IndexAxis axis) {
+  return index == DataType::i64 ? rowApplier<T, int64_t, kHow>(axis) : rowApplier<T, int32_t, kHow>(axis);
 }
 
-ApplyRow rowApplierOf(DataType dtype, DataType index, int64_t reduction) {
+ApplyRow rowApplierOf(DataType dtype, DataType index, int64_t reduction, IndexAxis axis) {
   struct Wide {
     uint64_t parts[2];
   };
   ApplyRow result = nullptr;
   if (reduction == kNone) {
-    if (dtype == DataType::c128) return rowApplier<Wide, kNone>(index);
-    visitSizes(dtype, [&]<typename T>() { result = rowApplier<T, kNone>(index); });
+    if (dtype == DataType::c128) return rowApplier<Wide, kNone>(index, axis);
+    visitSizes(dtype, [&]<typename T>() { result = rowApplier<T, kNone>(index, axis); });
     return result;
   }
   reduction = reductionOf(dtype, reduction);
   visitNumbersAndHalves(dtype, [&]<typename T>() {
-    result = reduction == kAdd        ? rowApplier<T, kAdd>(index)
-             : reduction == kMultiply ? rowApplier<T, kMultiply>(index)
-             : reduction == kMinimum  ? rowApplier<T, kMinimum>(index)
-                                      : rowApplier<T, kMaximum>(index);
+    result = reduction == kAdd        ? rowApplier<T, kAdd>(index, axis)
+             : reduction == kMultiply ? rowApplier<T, kMultiply>(index, axis)
+             : reduction == kMinimum  ? rowApplier<T, kMinimum>(index, axis)
+                                      : rowApplier<T, kMaximum>(index, axis);
   });
   return result;
 }
@@ -201,14 +229,16 @@ Status scatterElements(BuiltinCall& call) {
         s.indexes->elementCount > 0)
       return failure(DYN_BAD_INPUT,
                      "indexes " + describe(s.indexes) + " reach beyond the data " + describe(s.data));
-  const ApplyRow apply = rowApplierOf(s.data->dtype, s.indexes->dtype, s.reduction);
+  const int64_t last = static_cast<int64_t>(rank) - 1;
+  const ApplyRow apply = rowApplierOf(s.data->dtype, s.indexes->dtype, s.reduction,
+                                      axis == last ? IndexAxis::last : IndexAxis::outer);
   if (!apply) return failure(DYN_UNSUPPORTED, "dtype " + std::string(text(s.data->dtype)));
   if (s.indexes->elementCount == 0 || call.dryRun) return okStatus();
   const size_t size = sizeBytes(s.data->dtype), indexSize = sizeBytes(s.indexes->dtype);
   std::vector<int64_t> position(rank, 0), strides(rank, 1);
   for (int64_t i = static_cast<int64_t>(rank) - 2; i >= 0; --i)
     strides[static_cast<size_t>(i)] = strides[static_cast<size_t>(i) + 1] * s.data->shape()[i + 1];
-  const int64_t last = static_cast<int64_t>(rank) - 1, axisSize = s.data->shape()[axis];
+  const int64_t axisSize = s.data->shape()[axis];
   const RowPlaces places{s.indexes->shape()[last], axis == last ? 0 : 1, strides[static_cast<size_t>(axis)],
                          axisSize};
   for (int64_t i = 0; i < s.indexes->elementCount; i += places.count) {

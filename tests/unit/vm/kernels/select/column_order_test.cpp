@@ -1,5 +1,6 @@
 // sort and topk along an axis that is no innermost one, of so many elements that rows are copied together
-// (select/order.cpp): what the same rows give where they are innermost.
+// (select/order.cpp), or of rows beside each other of which few are wanted (select/column_order.h): what the
+// same rows give where they are innermost.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -58,6 +59,29 @@ TEST_F(ColumnOrderTest, rowsThatLieFarApart) {
     expectTheRowsAlone<int8_t>(DataType::i8, 1, 2053, 1025, 12, numbers);
     expectTheRowsAlone<float>(DataType::f32, 1, 40000, 257, 2, numbers);  // longer than what is copied
   }
+}
+
+// Numbers of columns around those that are compared at once, and of elements around 8 for each that is
+// wanted.
+TEST_F(ColumnOrderTest, rowsBesideEachOther) {
+  for (const int32_t numbers : {2, 3})
+    for (const int64_t inner : {7, 8, 9, 15, 16, 17, 31, 67})
+      for (const auto& [size, count] : {std::pair<int64_t, int64_t>{8, 1},
+                                        {263, 1},
+                                        {79, 10},
+                                        {80, 10},
+                                        {257, 32},
+                                        {300, 33},
+                                        {1009, 13}}) {
+        expectTheRowsAlone<float>(DataType::f32, 3, size, inner, count, numbers);
+        expectTheRowsAlone<double>(DataType::f64, 2, size, inner, count, numbers);
+        expectTheRowsAlone<int64_t>(DataType::i64, 2, size, inner, count, numbers);
+        expectTheRowsAlone<uint32_t>(DataType::u32, 1, size, inner, count, numbers);
+        expectTheRowsAlone<int16_t>(DataType::i16, 2, size, inner, count, numbers);
+        expectTheRowsAlone<uint8_t>(DataType::u8, 2, size, inner, count, numbers);
+        if (HasFatalFailure()) return;
+      }
+  expectTheRowsAlone<float>(DataType::f32, 5, 501, 23, 4, 3);  // for several threads
 }
 
 }  // namespace
