@@ -306,10 +306,7 @@ class Fuser {
           return false;
         if (joinsInnermost(producer) && (consumer.def->cls == OpClass::reduction || reductionsIn(group) > 0))
           return false;
-        const Type out = consumer.results[0].type;
-        if (consumer.def->cls == OpClass::elementwise && !cheap(producer) && !sameShape(type, out, group))
-          return broadcastInnermost(type, out, group);
-        return true;
+        return cheap(producer) || !isSpread(producer.results[0], group);
       }
       case OpClass::reduction:
         if (consumer.def->cls != OpClass::elementwise) return false;
@@ -318,6 +315,29 @@ class Fuser {
       default:
         return false;
     }
+  }
+
+  // Is a value, or one of its shape that is made of it, read for several elements of the group's place by
+  // place? Over the innermost axes alone it is made once, beside their loop.
+  bool isSpread(const ValueDef& value, const Group& group) {
+    std::unordered_set<size_t> seen;
+    std::vector<ValueId> work{value.id};
+    while (!work.empty()) {
+      const std::span<const ValueUses::Use> uses = values_.usesOf(work.back());
+      work.pop_back();
+      for (const auto& [id, user] : uses) {
+        if (groupOf_[user] == kNoGroup || &groups_[groupOf_[user]] != &group || !seen.insert(user).second)
+          continue;
+        const Op& reader = *function_.ops[user];
+        if (reader.def->cls != OpClass::elementwise) continue;
+        const Type out = reader.results[0].type;
+        if (sameShape(value.type, out, group))
+          work.push_back(reader.results[0].id);
+        else if (!broadcastInnermost(value.type, out, group))
+          return true;
+      }
+    }
+    return false;
   }
 
   // A pad of elements of the tensor itself: comparisons at each read say which, and no load is of a row.
@@ -423,7 +443,13 @@ class Fuser {
     return reductions > 0 && readers.size() > 1;
   }
 
-  static bool cheap(const Op& op) { return op.def->traits.cost == ElementCost::arithmetic; }
+  // Quotients of integers take as long as functions, but by constants, which are products.
+  bool cheap(const Op& op) const {
+    if (op.def->traits.cost != ElementCost::arithmetic) return false;
+    if ((op.def != &ops::divOp && op.def != &ops::modOp) || isReal(op.results[0].type.dtype())) return true;
+    const Op* divisor = values_.of(op.operands[1]).madeBy;
+    return divisor && divisor->def == &ops::constantOp;
+  }
 
   // `small` equals `large` but for trailing axes where it has size 1: a row's value spread over the row.
   bool broadcastInnermost(Type small, Type large, const Group& group) const {

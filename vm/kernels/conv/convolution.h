@@ -90,6 +90,7 @@ struct Places {
   }
 };
 inline Places placesInside(int64_t shift, int64_t stride, int64_t size) {
+  if (stride == 1) return {std::max<int64_t>(0, -shift), std::max<int64_t>(0, size - shift)};
   return {shift >= 0 ? 0 : (-shift + stride - 1) / stride,
           shift >= size ? 0 : (size - shift + stride - 1) / stride};
 }

@@ -154,9 +154,10 @@ class LanePool {
   }
   void divide(float* to, int64_t row) const {
     const auto count = static_cast<float>(p_.counted(0, 0) * p_.counted(1, row));
+    const PoolMeansOfOneCountKernel means = poolKernels().meansOfOneCount;
     for (int64_t column = 0; column < p_.window.output[2]; ++column) {
       const float all = count * static_cast<float>(p_.counted(2, column));
-      for (int64_t lane = 0; lane < lanes(); ++lane) to[column * lanes() + lane] /= all;
+      means(lanes(), all, to + column * lanes());
     }
   }
 
@@ -212,8 +213,7 @@ class Plane {
                                                                 line_, w.output[2], y);
     if (maximum) return;
     const auto count = static_cast<float>(p_.counted(0, slice) * p_.counted(1, row));
-    const float* counts = counts_.data();
-    for (int64_t i = 0; i < w.output[2]; ++i) y[i] /= count * counts[i];
+    kernels.means(w.output[2], counts_.data(), count, y);
   }
 
  private:
@@ -299,7 +299,7 @@ class PlacesOfRow {
     if constexpr (std::is_same_v<T, float>) {
       if (p_.mode == kMaximum) return;
       const auto count = static_cast<float>(p_.counted(0, od) * p_.counted(1, oh) * p_.counted(2, ow));
-      for (int64_t i = 0; i < p_.channels; ++i) to[i] /= count;
+      poolKernels().meansOfOneCount(p_.channels, count, to);
     }
   }
   void combine(T* to) const {
@@ -407,11 +407,17 @@ Status pool(FlatCall& call) {
     }
     if (unit >= end || call.cancelled()) return;
     Plane plane(p, memory);
-    for (; unit < end && !call.cancelled(); ++unit) {
-      const int64_t rest = unit - groupUnits, row = rest % w.output[1],
-                    slice = rest / w.output[1] % w.output[0], at = turned + rest / rowsOfPlane;
-      plane.run(from + at * w.inputSize(), to + (at * rowsOfPlane + rest % rowsOfPlane) * w.output[2], slice,
-                row);
+    const int64_t rest = unit - groupUnits;
+    int64_t row = rest % w.output[1], slice = rest / w.output[1] % w.output[0];
+    const float* image = from + (turned + rest / rowsOfPlane) * w.inputSize();
+    float* line = to + (turned * rowsOfPlane + rest) * w.output[2];
+    for (; unit < end && !call.cancelled(); ++unit, line += w.output[2]) {
+      plane.run(image, line, slice, row);
+      if (++row < w.output[1]) continue;
+      row = 0;
+      if (++slice < w.output[0]) continue;
+      slice = 0;
+      image += w.inputSize();
     }
   });
   return okStatus();

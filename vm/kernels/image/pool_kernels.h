@@ -18,11 +18,17 @@ using PoolColumnsKernel = void (*)(int64_t taps, int64_t stride, int64_t dilatio
 using PoolLanesKernel = void (*)(int64_t taps, const float* a, int64_t strideA, const int64_t* offsets,
                                  int64_t positions, float* out);
 
+// out[i] /= counts[i] * count, and out[i] /= count; i < columns.
+using PoolMeansKernel = void (*)(int64_t columns, const float* counts, float count, float* out);
+using PoolMeansOfOneCountKernel = void (*)(int64_t columns, float count, float* out);
+
 struct PoolKernels {
   int32_t slack;  // floats that PoolColumnsKernel may read beyond the last tap
   PoolRowsKernel maximaOfRows, sumsOfRows;
   PoolColumnsKernel maximaOfColumns, sumsOfColumns;
   PoolLanesKernel maximaOfLanes, sumsOfLanes;
+  PoolMeansKernel means;
+  PoolMeansOfOneCountKernel meansOfOneCount;
 };
 
 // For the CPU it runs on.

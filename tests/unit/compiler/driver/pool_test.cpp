@@ -31,6 +31,21 @@ TEST(Pool, WideRows) {
   }
 }
 
+// Row after row, slice after slice, image after image; windows of 2 and 3 taps have forms of their own.
+TEST(Pool, RowsOfVolumes) {
+  std::vector<std::vector<HostTensor>> sets;
+  for (auto [n, d, h, w] :
+       std::vector<std::array<int64_t, 4>>{{2, 5, 6, 16}, {1, 4, 7, 37}, {3, 6, 4, 67}, {0, 4, 4, 20}})
+    sets.push_back({test::randomTensor(Dtype::f32, {n, 3, d, h, w}, 1)});
+  for (const char* kernel : {"[2, 2, 2]", "[3, 3, 3]", "[1, 2, 3]", "[3, 1, 4]"})
+    for (const char* strides : {"[1, 1, 1]", "[2, 1, 2]", "[1, 2, 3]"})
+      for (const char* name : {"max_pool", "average_pool"})
+        test::expectSame("fn @main(%x: Tensor[(n, 3, d, h, w), f32]) { %y = " + std::string(name) +
+                             "(%x) {kernel_shape = " + kernel + ", strides = " + strides +
+                             ", pads = [0, 1, 1, 1, 0, 0]} return %y }",
+                         sets);
+}
+
 // Rows that are gathered: no window reads an index that is none, before the first or behind the last.
 TEST(Pool, OfGatheredRows) {
   std::vector<std::vector<HostTensor>> sets;

@@ -346,26 +346,6 @@ TEST_F(BuiltinTest, selectionOfEveryType) {
   checkOf(DataType::bf16, halves, [](uint16_t bits) { return kernels::bfloatToFloat(bits); });
 }
 
-TEST_F(BuiltinTest, unique) {
-  Tensor* x = tensor<float>(DataType::f32, {6}, {2, 1, 1, 3, 4, 3});
-  ASSERT_TRUE(call("unique", {x}, {.numbers = {-128, 1}, .results = 4}).ok());
-  EXPECT_THAT(data<float>(result(0)), ElementsAre(1, 2, 3, 4));
-  EXPECT_THAT(data<int64_t>(result(1)), ElementsAre(1, 0, 3, 4));
-  EXPECT_THAT(data<int64_t>(result(2)), ElementsAre(1, 0, 0, 2, 3, 2));
-  EXPECT_THAT(data<int64_t>(result(3)), ElementsAre(2, 1, 2, 1));
-  ASSERT_TRUE(call("unique", {x}, {.numbers = {-128, 0}, .results = 4}).ok());
-  EXPECT_THAT(data<float>(result(0)), ElementsAre(2, 1, 3, 4));
-  EXPECT_THAT(data<int64_t>(result(1)), ElementsAre(0, 1, 3, 4));
-  EXPECT_THAT(data<int64_t>(result(2)), ElementsAre(0, 1, 1, 2, 3, 2));
-  Tensor* rows = tensor<int64_t>(DataType::i64, {3, 3}, {1, 0, 0, 1, 0, 0, 2, 3, 4});
-  ASSERT_TRUE(call("unique", {rows}, {.numbers = {0, 1}, .results = 4}).ok());
-  EXPECT_THAT(shape(result(0)), ElementsAre(2, 3));
-  EXPECT_THAT(data<int64_t>(result(0)), ElementsAre(1, 0, 0, 2, 3, 4));
-  EXPECT_THAT(data<int64_t>(result(2)), ElementsAre(0, 0, 1));
-  ASSERT_TRUE(call("unique", {tensor<float>(DataType::f32, {0}, {})}, {.results = 4}).ok());
-  EXPECT_THAT(shape(result(0)), ElementsAre(0));
-}
-
 TEST_F(BuiltinTest, nonzeroCompressRange) {
   ASSERT_TRUE(call("nonzero", {tensor<float>(DataType::f32, {2, 3}, {0, 1, -0.0f, 2, 0, 3})}).ok());
   EXPECT_THAT(shape(result()), ElementsAre(2, 3));
