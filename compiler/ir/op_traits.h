@@ -13,6 +13,7 @@ namespace dyn {
 enum class ElementCost : uint8_t {
   arithmetic,  // a few instructions: computing it again is cheaper than storing and loading it
   function,    // a polynomial, a division's worth or more: not worth doing twice
+  quotient,    // of integers as a function, unless they are divided by a constant; of reals arithmetic
 };
 
 struct OpTraits {

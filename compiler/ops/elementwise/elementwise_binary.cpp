@@ -397,14 +397,14 @@ DYN_PAIR_ROW(
     },
     lowerPair<BinaryOp::mul>);
 DYN_PAIR_ROW(
-    div, "a / b; integers truncate toward zero", "f32", arithmetic, kNone,
+    div, "a / b; integers truncate toward zero", "f32", quotient, kNone,
     DYN_INFER(kNumbers, false, contentsDiv),
     [](EvalContext& c) {
       return evaluateArithmetic(
           c, [](double a, double b) { return a / b; }, divideSigned, divideNatural, true);
     },
     lowerPair<BinaryOp::div>, .operandRules = kDivisorRules);
-DYN_PAIR_ROW(mod, "the remainder of a / b", "i64", arithmetic, kModAttributes, inferMod, evaluateMod,
+DYN_PAIR_ROW(mod, "the remainder of a / b", "i64", quotient, kModAttributes, inferMod, evaluateMod,
              lowerMod, .operandRules = kDivisorRules);
 DYN_PAIR_ROW(pow, "a to the power b; the exponent may have another element type", "f32", function, kNone,
              inferPow, evaluatePow, lowerPow);

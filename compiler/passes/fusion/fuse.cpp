@@ -443,10 +443,9 @@ class Fuser {
     return reductions > 0 && readers.size() > 1;
   }
 
-  // Quotients of integers take as long as functions, but by constants, which are products.
   bool cheap(const Op& op) const {
-    if (op.def->traits.cost != ElementCost::arithmetic) return false;
-    if ((op.def != &ops::divOp && op.def != &ops::modOp) || isReal(op.results[0].type.dtype())) return true;
+    if (op.def->traits.cost != ElementCost::quotient) return op.def->traits.cost == ElementCost::arithmetic;
+    if (isReal(op.results[0].type.dtype())) return true;
     const Op* divisor = values_.of(op.operands[1]).madeBy;
     return divisor && divisor->def == &ops::constantOp;
   }
