@@ -1,5 +1,5 @@
 // collect_kernels [--target NAME] [--least N] [--keep FILE] [--counts] MODEL...: the general kernels that at
-// least N (3) of the networks have, as text, for compiler/codegen/built/general_kernels.txt: ./dev kernels.
+// least N (2) of the networks have, as text, for compiler/codegen/built/general_kernels.txt: ./dev kernels.
 //
 // Files whose names are equal up to the first dot are one network (net.onnx, net.f16.onnx), as are those
 // called model.onnx in one folder. --keep: with those that this file has already. --counts: "# 12 networks"
@@ -87,7 +87,7 @@ Status keep(const std::string& path, size_t least, std::map<std::string, Found>&
 int run(int count, char** words) {
   EngineOptions options;
   options.tuningFile = "none";
-  size_t least = 3;
+  size_t least = 2;
   bool counts = false;
   std::string kept;
   std::vector<std::string> models;
