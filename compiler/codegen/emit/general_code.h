@@ -8,7 +8,7 @@
 //   jobs.push_back(generalCodeJob(general.kernel, general.sizes.size(), code, engine.machine()));
 //   calls.push_back({code.symbol, {{"dyn_kernel_7", general.given, general.sizes}}});
 //   ...
-//   jobs.push_back(callsJob(calls, engine.machine()));
+//   jobs.push_back(generalCallsJob(calls, engine.machine()));
 #pragma once
 
 #include <string>

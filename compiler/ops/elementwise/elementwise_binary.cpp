@@ -404,8 +404,8 @@ DYN_PAIR_ROW(
           c, [](double a, double b) { return a / b; }, divideSigned, divideNatural, true);
     },
     lowerPair<BinaryOp::div>, .operandRules = kDivisorRules);
-DYN_PAIR_ROW(mod, "the remainder of a / b", "i64", quotient, kModAttributes, inferMod, evaluateMod,
-             lowerMod, .operandRules = kDivisorRules);
+DYN_PAIR_ROW(mod, "the remainder of a / b", "i64", quotient, kModAttributes, inferMod, evaluateMod, lowerMod,
+             .operandRules = kDivisorRules);
 DYN_PAIR_ROW(pow, "a to the power b; the exponent may have another element type", "f32", function, kNone,
              inferPow, evaluatePow, lowerPow);
 DYN_PAIR_ROW(
