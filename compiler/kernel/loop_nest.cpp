@@ -8,7 +8,6 @@
 #include "compiler/kernel/kept_rows.h"
 #include "compiler/kernel/nest_axes.h"
 #include "compiler/kernel/nest_choice.h"
-#include "compiler/kernel/nest_runs.h"
 #include "compiler/kernel/nest_scopes.h"
 #include "compiler/kernel/nest_segments.h"
 #include "compiler/kernel/staged_rows.h"
@@ -29,7 +28,6 @@ namespace {
 constexpr int64_t kBlockElements = 4096;   // of a flat kernel: enough to pay for handing it to a thread
 constexpr int64_t kBlockReductions = 64;   // reductions side by side, across memory
 constexpr int64_t kBlockShortRows = 1024;  // rows of up to kShortStride elements: all stay in the cache
-constexpr int64_t kBlockRows = 64;         // rows that lie behind each other, of no known length
 constexpr int64_t kBlockTile = 64;         // both sides of what is read across: a few lines of memory
 constexpr size_t kMostTogether = 96;       // nodes of the elements of a short axis that one loop makes
 constexpr int64_t kBlockSharing = 256;     // along the innermost axis, where elements share work,
@@ -49,7 +47,6 @@ class NestBuilder {
     for (const OutputDefinition& output : nest_.outputs) {
       std::vector<Expr> shape;
       for (Dim d : axes_.space) shape.push_back(loops_.dim(d));
-      if (runs_) mergeLast(shape, loops_.dim(axes_.space.back()));
       outputs_.push_back(loops_.buffer(output.name, output.dtype, std::move(shape), BufferRole::output));
     }
     return makeKernel();
@@ -63,13 +60,6 @@ class NestBuilder {
     splitWrappedAxes(axes_, facts_, loops_);
     mergeAxes(axes_, facts_, loops_);
     dropUnitAxes();
-    runs_ = takeRuns(axes_, facts_, loops_);
-  }
-
-  // Of runs the last two axes are one in the outputs.
-  static void mergeLast(std::vector<Expr>& list, Expr inner) {
-    list.pop_back();
-    list.back() = list.back() * inner;
   }
 
   // Leaves the innermost axis out, which has one element.
@@ -162,11 +152,6 @@ class NestBuilder {
   void storeElement(size_t output, Expr root, const IndexValues& values, NestScope& scope) {
     std::vector<Expr> position;
     for (const Expr& v : axes_.index) position.push_back(renamed(v, values));
-    if (runs_) {
-      const Expr lane = position.back();
-      mergeLast(position, loops_.dim(axes_.space.back()));
-      position.back() = position.back() + lane;
-    }
     const Expr value = lowering_.lower(renamed(root, values), scope);
     scope.statements.push_back(loop::store(outputs_[output], position, value));
   }
@@ -386,71 +371,33 @@ class NestBuilder {
     return units;
   }
 
-  // A place on an axis of `extent`, and of the part of it from `first` on, if that is not null.
-  Expr clipped(Dim place, Dim extent, Expr first, Expr count) {
-    const Dim zero = dims_.constant(0);
-    if (facts_.lessEqual(zero, place) != Answer::yes) place = max(place, zero);
-    if (facts_.lessEqual(place, extent) != Answer::yes) place = min(place, extent);
-    const Expr at = loops_.dim(place);
-    return first.isNull() ? at : max(first, min(at, first + count));
-  }
-
   // The innermost axis as one loop for each segment; `first` and `count` are of the part of the axis that the
   // unit has.
   void inSegments(const std::vector<NestSegment>& segments, IndexValues values, Expr first, Expr count,
                   NestScope& unit) {
     const Expr index = axes_.index.back();
-    const Dim extent = axes_.space.back();
+    const auto clipped = [&](Dim place) {
+      const Dim zero = dims_.constant(0), extent = axes_.space.back();
+      if (facts_.lessEqual(zero, place) != Answer::yes) place = max(place, zero);
+      if (facts_.lessEqual(place, extent) != Answer::yes) place = min(place, extent);
+      const Expr at = loops_.dim(place);
+      return first.isNull() ? at : max(first, min(at, first + count));
+    };
     for (const NestSegment& segment : segments) {
-      const Expr begin = clipped(segment.begin, extent, first, count), inside = loops_.variable("e");
+      const Expr begin = clipped(segment.begin), inside = loops_.variable("e");
       values[index.id()] = begin + inside;
       // Nothing moves out of the loop: where there is no iteration of it, what it reads need not be there.
       NestScope inner;
       inner.depth = unit.depth + 1;
-      const Expr length = clipped(segment.end, extent, first, count) - begin;
-      unit.statements.push_back(storingLoop(inside, length, segment.roots, values, std::move(inner)));
+      lowering_.bind(inside, inner);
+      storeElements(segment.roots, values, inner);
+      unit.statements.push_back(loop::loopOver(inside, clipped(segment.end) - begin, LoopKind::vector,
+                                               loop::block(std::move(inner.statements))));
     }
-  }
-
-  // The outer axes and blocks of rows are the units: each run is one vector loop, other rows have one each.
-  // Short rows of images are a unit all together.
-  Dim inRuns(loop::Kernel& kernel, NestScope& unit) {
-    const size_t rank = axes_.index.size();
-    const Expr row = axes_.index[rank - 2], lane = axes_.index[rank - 1];
-    const Dim rows = axes_.space[rank - 2], width = axes_.space[rank - 1];
-    std::vector<UnitAxis> axes = outerAxesBut(rank - 2);
-    IndexValues values;
-    Expr first, count;
-    if (!width.isConstant() || axes.size() < 2) {
-      const int64_t atOnce =
-          width.isConstant() ? std::max<int64_t>(kBlockElements / *width.constant(), 1) : kBlockRows;
-      const Expr block = loops_.variable("b");
-      axes.push_back({block, ceilDiv(rows, dims_.constant(atOnce))});
-      loops_.bound(block, loops_.dim(axes.back().extent));
-      first = (axes.size() == 1 ? kernel.unit : block) * atOnce;
-      count = min(loops_.integer(atOnce), loops_.dim(rows) - first);
-    }
-    const Dim units = makeUnits(kernel, axes, unit, values);
-    for (const auto& [segment, isRun] : *runs_) {
-      const Expr begin = clipped(segment.begin, rows, first, count);
-      const Expr extent = clipped(segment.end, rows, first, count) - begin;
-      NestScope outer, inner;  // nothing moves out of the loops, as of segments
-      outer.depth = unit.depth + 1, inner.depth = unit.depth + 2;
-      const Expr t = loops_.variable("r"), e = loops_.variable("e");
-      values[row.id()] = isRun ? begin : begin + t, values[lane.id()] = e;
-      lowering_.bind(t, outer);
-      const Expr length = isRun ? extent * loops_.dim(width) : loops_.dim(width);
-      StmtRef nested = storingLoop(e, length, segment.roots, values, std::move(inner));
-      unit.statements.push_back(
-          isRun ? std::move(nested)
-                : loop::loopOver(t, extent, LoopKind::serial, loop::block({std::move(nested)})));
-    }
-    return units;
   }
 
   // The outer axes are the units, the innermost is the vector loop, or reductions are.
   Dim alongMemory(loop::Kernel& kernel, NestScope& unit, bool scalarAxis) {
-    if (runs_) return inRuns(kernel, unit);
     const size_t rank = axes_.index.size();
     const size_t reduced = scalarAxis || nest_.columns ? rank : fewestReductionAxes(axes_);
     const bool blocks = rank == 1 && !scalarAxis && !nest_.columns && reduced == rank;
@@ -583,7 +530,6 @@ class NestBuilder {
   loop::LoopContext& loops_;
   DimContext& dims_;
   NestAxes axes_;
-  std::optional<std::vector<NestRun>> runs_;
   std::vector<const Buffer*> outputs_;
   NestLowering lowering_;
   Dim innerIterations_;  // how often what stands in the loop in a unit is done

@@ -193,9 +193,6 @@ row("Trilu", "x:T[n,m]", "f32 i64", [{}, {"upper": 0}])
 row("Trilu", "x:T[b,h,s,s]", "f32", [{"upper": 0}], sizes=[{"b": 1, "h": 2, "s": 16}, {"b": 1, "h": 2, "s": 256}, {"b": 4, "h": 6, "s": 512}])
 row("Pad", "x:T[n,m] p=[1,2,3,4]", COPIES, [{}, {"mode": "edge"}, {"mode": "reflect"}, {"mode": "wrap"}])
 row("Pad", "x:T[n,c,h,w] p=[0,0,1,1,0,0,1,1]", "f32 u8", [{}, {"mode": "edge"}, {"mode": "reflect"}], sizes=IMAGES)
-row("Pad", "x:T[n,h,w,3] p=[0,3,3,0,0,3,3,0]", "f32 u8", [{"mode": "reflect"}, {}, {"mode": "edge"}, {"mode": "wrap"}],
-    sizes=[{"n": 1, "h": 16, "w": 20}, {"n": 1, "h": 112, "w": 112}, {"n": 16, "h": 320, "w": 480}])
-row("Pad", "x:f32[n,h,w,c] p=[0,1,1,0,0,1,1,0]", "", [{"mode": "reflect"}], sizes=IMAGES)
 row("Pad", "x:f32[n,m] p=[0,1,0,1] v=f32:1.5")
 row("CenterCropPad", "x:f32[n,m] s=[300,300]")
 row("DepthToSpace", "x:T[n,64,h,w]", "f32 u8", [{"blocksize": 2}, {"blocksize": 2, "mode": "CRD"}, {"blocksize": 4}],
