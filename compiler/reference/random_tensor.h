@@ -14,10 +14,20 @@ namespace dyn {
 class RandomSource {
  public:
   explicit RandomSource(uint64_t seed, std::string_view stream = "");
-  uint64_t next();
-  double uniform();  // [0, 1)
-  double normal();   // mean 0, deviation 1, within ±6: a sum of twelve uniform numbers
-  uint64_t below(uint64_t bound);
+  uint64_t next() {
+    uint64_t z = (state_ += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+  }
+  double uniform() { return static_cast<double>(next() >> 11) * 0x1p-53; }  // [0, 1)
+  // Mean 0, deviation 1, within ±6: a sum of twelve uniform numbers.
+  double normal() {
+    double sum = 0;
+    for (int i = 0; i < 12; ++i) sum += uniform();
+    return sum - 6.0;
+  }
+  uint64_t below(uint64_t bound) { return bound ? next() % bound : 0; }
 
  private:
   uint64_t state_;
