@@ -78,13 +78,15 @@ KernelJob jobOfGeneral(const CompiledModel& compiled, const SharedCode& shared,
 // Of kernels that share their code, or of one that shares it with no other.
 KernelJob jobFor(const CompiledModel& compiled, const SharedCode& shared, const std::vector<size_t>& group,
                  const MachineDescription& machine, std::mutex& emitting) {
-  if (shared.isBuilt(group[0])) {
-    const loop::GeneralKernel& general = *shared.generalOf(group[0]);
-    return generalCodeJob(general.kernel, general.sizes.size(),
-                          generalCodeOf(shared.keyOf(group[0]), machine), machine);
-  }
   return shared.generalOf(group[0]) ? jobOfGeneral(compiled, shared, group, machine)
                                     : jobOfOne(compiled, group[0], machine, emitting);
+}
+
+// Of a general kernel whose code is an object of its own.
+KernelJob jobOfBuilt(const SharedCode& shared, size_t index, const MachineDescription& machine) {
+  const loop::GeneralKernel& general = *shared.generalOf(index);
+  return generalCodeJob(general.kernel, general.sizes.size(), generalCodeOf(shared.keyOf(index), machine),
+                        machine);
 }
 
 // All of these compile for the engine's machine, which is one of the target's.
@@ -93,7 +95,8 @@ Result<std::vector<ObjectCode>> compileKernels(const CompiledModel& compiled, co
   std::mutex emitting;
   std::vector<KernelJob> jobs;
   for (const std::vector<size_t>& group : shared.groups())
-    jobs.push_back(jobFor(compiled, shared, group, engine.machine(), emitting));
+    jobs.push_back(shared.isBuilt(group[0]) ? jobOfBuilt(shared, group[0], engine.machine())
+                                            : jobFor(compiled, shared, group, engine.machine(), emitting));
   return engine.compileAll(jobs);
 }
 
@@ -290,9 +293,7 @@ Result<std::string> kernelText(const CompiledModel& compiled, size_t kernel, Ker
   const MachineDescription& machine = compiled.target.machine;
   std::mutex emitting;
   // Of a code that kernels share, what this one runs.
-  const SharedCode& shared = compiled.code->shared;
-  const KernelJob job = shared.generalOf(kernel) ? jobOfGeneral(compiled, shared, {kernel}, machine)
-                                                 : jobOfOne(compiled, kernel, machine, emitting);
+  const KernelJob job = jobFor(compiled, compiled.code->shared, {kernel}, machine, emitting);
   if (form == KernelText::llvm) {
     DYN_TRY(KernelModule module, job.build());
     return module.irText();

@@ -12,6 +12,7 @@
 #include <fstream>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ constexpr size_t kLongestText = 6000;
 struct Found {
   std::string text;
   std::set<std::string> networks;
+  bool isKept = false;  // however many have it
 };
 
 std::string networkOf(const std::filesystem::path& path) {
@@ -43,8 +45,9 @@ std::string nameOf(const loop::Kernel& kernel) { return kernel.name.substr(0, ke
 
 bool readsBack(const std::string& text, const std::string& key) {
   DimContext dims;
-  const Result<loop::Kernel> parsed = loop::parseKernel(dims, text);
-  return parsed.ok() && loop::lastingKey(*parsed) == key;
+  std::istringstream in(text);
+  const Result<std::vector<loop::GeneralText>> read = loop::readGeneralTexts(dims, in);
+  return read.ok() && read->size() == 1 && read->front().key == key;
 }
 
 void collect(const std::string& path, const EngineOptions& options, std::map<std::string, Found>& found) {
@@ -60,7 +63,7 @@ void collect(const std::string& path, const EngineOptions& options, std::map<std
     const std::optional<loop::GeneralKernel> general = loop::generalOf(kernel);
     const std::optional<std::string> key = general ? loop::lastingKey(general->kernel) : std::nullopt;
     if (!key) continue;
-    Found& one = found[*key];
+    Found& one = found[loop::generalKeyOf(*key, general->given.size())];
     if (one.text.empty()) {
       loop::Kernel named = general->kernel;
       named.name = nameOf(kernel);
@@ -71,15 +74,14 @@ void collect(const std::string& path, const EngineOptions& options, std::map<std
   }
 }
 
-// As if as many networks as are asked for had them.
-Status keep(const std::string& path, size_t least, std::map<std::string, Found>& found) {
+Status keep(const std::string& path, std::map<std::string, Found>& found) {
   std::ifstream in(path);
   DimContext dims;
   DYN_TRY(const std::vector<loop::GeneralText> kernels, loop::readGeneralTexts(dims, in));
   for (const loop::GeneralText& one : kernels) {
-    Found& known = found[one.lastingKey];
+    Found& known = found[one.key];
     known.text = one.text;
-    for (size_t i = 0; i < least; ++i) known.networks.insert("kept " + std::to_string(i));
+    known.isKept = true;
   }
   return {};
 }
@@ -106,7 +108,7 @@ int run(int count, char** words) {
   }
   std::map<std::string, Found> found;
   if (!kept.empty()) {
-    const Status status = keep(kept, least, found);
+    const Status status = keep(kept, found);
     if (!status.ok()) {
       std::fprintf(stderr, "%s: %s\n", kept.c_str(), status.error().toString().c_str());
       return 1;
@@ -116,7 +118,7 @@ int run(int count, char** words) {
   std::vector<std::string> texts;
   size_t unread = 0;
   for (const auto& [key, one] : found) {
-    if (one.networks.size() < least || one.text.size() > kLongestText) continue;
+    if ((one.networks.size() < least && !one.isKept) || one.text.size() > kLongestText) continue;
     if (!readsBack(one.text, key)) {
       ++unread;
       continue;
@@ -126,7 +128,8 @@ int run(int count, char** words) {
   }
   std::sort(texts.begin(), texts.end());
   for (const std::string& text : texts) std::fputs(text.c_str(), stdout);
-  std::fprintf(stderr, "%zu general kernels, %zu of them in %zu networks or more; %zu do not read back\n",
+  std::fprintf(stderr,
+               "%zu general kernels, %zu of them in %zu networks or more, or kept; %zu do not read back\n",
                found.size(), texts.size(), least, unread);
   return 0;
 }

@@ -13,7 +13,6 @@
 #include "compiler/codegen/object/engine.h"
 #include "compiler/codegen/object/packed_object.h"
 #include "compiler/loop/builder/general_text.h"
-#include "compiler/loop/kernel_key.h"
 
 namespace dyn {
 namespace {
@@ -51,11 +50,9 @@ Status write(std::ostream& out, std::istream& texts) {
     machine.fmaLatency = level.fmaLatency;
     DYN_TRY(KernelEngine engine, KernelEngine::create(machine));
     std::vector<KernelJob> jobs = gemmFamilyJobs(machine, SummationOrder::fastest);
-    for (const loop::GeneralText& one : kernels) {
-      const std::string key = loop::generalKeyOf(one.lastingKey, one.kernel.scalars.size() - one.openSizes);
+    for (const loop::GeneralText& one : kernels)
       jobs.push_back(
-          generalCodeJob(one.kernel, one.openSizes, generalCodeOf(key, machine), engine.machine()));
-    }
+          generalCodeJob(one.kernel, one.openSizes, generalCodeOf(one.key, machine), engine.machine()));
     std::erase_if(jobs, [&](const KernelJob& job) { return objects.contains({job.key, -level.level}); });
     DYN_TRY(std::vector<ObjectCode> compiled, engine.compileAll(jobs));
     for (size_t i = 0; i < jobs.size(); ++i) objects[{jobs[i].key, -level.level}] = std::move(compiled[i]);

@@ -15,7 +15,7 @@ namespace {
 // A job has pieces of at least so many words.
 constexpr uint32_t kWordsPerJob = 5000;
 // A long function is one of as many words as instructions go into a piece; a long loop has a quarter of that.
-constexpr uint32_t kLongLoop = 4;
+constexpr uint32_t kLongLoopsPerLongFunction = 4;
 
 std::string digestOfCode(const vm::Function& function) {
   std::string bytes;
@@ -103,7 +103,7 @@ IrPasses passesFor(const vm::Program& program, uint32_t function, const FlowFunc
   const bool isQuick = settings.calls == FlowCalls::table &&
                        static_cast<int32_t>(function) == program.mainFunction &&
                        program.functions[function].code.size() >= settings.instructionsPerPiece &&
-                       !graph.jumpsBackWithin(settings.instructionsPerPiece / kLongLoop);
+                       !graph.jumpsBackWithin(settings.instructionsPerPiece / kLongLoopsPerLongFunction);
   return isQuick ? IrPasses::quick : IrPasses::registers;
 }
 

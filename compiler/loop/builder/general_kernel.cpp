@@ -52,7 +52,6 @@ class Opener {
     to.scalars.insert(to.scalars.end(), sizeSymbols_.begin(), sizeSymbols_.end());
     made.given = given_;
     made.sizes = sizes_;
-    made.isOpen = scalarsOpen_ || !sizes_.empty();
     return made;
   }
 
@@ -131,7 +130,6 @@ class Opener {
   void findScalars() {
     for (size_t i = 0; i < from_.scalars.size(); ++i)
       if (!from_.scalars[i].isConstant()) scalarPlaces_.try_emplace(from_.scalars[i].id(), i);
-    for (const auto& [id, i] : scalarPlaces_) scalarsOpen_ = scalarsOpen_ || !from_.scalars[i].isSymbol();
   }
 
   // Does a scalar become a symbol by itself? Symbols are sizes: what may be less than 0 stays what it is made
@@ -376,7 +374,7 @@ class Opener {
   std::map<uint32_t, size_t> scalarPlaces_;
   std::vector<GivenScalar> given_;
   std::vector<Dim> scalars_;  // these, in the new context
-  bool scalarsOpen_ = false, failed_ = false;
+  bool failed_ = false;
   std::unordered_map<uint32_t, Dim> madeDims_;
   std::unordered_map<uint32_t, Expr> made_;
   std::unordered_map<const Buffer*, const Buffer*> buffers_;

@@ -32,10 +32,10 @@ struct GeneralKernel {
   Kernel kernel;
   std::vector<GivenScalar> given;  // its first scalars, made of the original's
   std::vector<int64_t> sizes;      // its last scalars, which launches do not give
-  bool isOpen = false;             // false: it is the original, with its scalars in the order of their use
 };
 
-// Null where the kernel calls functions. Linear in the kernel's nodes.
+// Null where the kernel calls functions. Where nothing is left open it is the original, with its scalars in
+// the order of their use. Linear in the kernel's nodes.
 std::optional<GeneralKernel> generalOf(const Kernel& kernel);
 
 }  // namespace dyn::loop

@@ -16,9 +16,9 @@ Result<std::vector<GeneralText>> readGeneralTexts(DimContext& dims, std::istream
     DYN_TRY(one.kernel, parseKernel(dims, one.text));
     std::optional<std::string> key = lastingKey(one.kernel);
     if (!key) return makeError(DiagnosticId::textName, "a kernel without a lasting key:\n" + one.text);
-    one.lastingKey = *std::move(key);
     one.openSizes = static_cast<size_t>(std::ranges::count_if(
         one.kernel.scalars, [](Dim scalar) { return scalar.toString().starts_with("size."); }));
+    one.key = generalKeyOf(*key, one.kernel.scalars.size() - one.openSizes);
     kernels.push_back(std::move(one));
     one = {};
   }

@@ -17,7 +17,7 @@ struct GeneralText {
   std::string text;
   Kernel kernel;
   size_t openSizes = 0;  // its last scalars, which are called size.0, size.1, ...
-  std::string lastingKey;
+  std::string key;       // generalKeyOf
 };
 
 // Kernels over dims of this context. Errors: those of parseKernel, textName where one has no lasting key.

@@ -92,7 +92,7 @@ struct ItemOf<RankedPlace<Rank>> {
 // `bounds`; a NaN says it may. For numbers, which no class of its own stands for.
 template <typename T>
 inline bool someMayPrecede(const T* elements, const T* bounds, int64_t count, bool descending) {
-  if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {  // not of these
+  if constexpr (std::is_integral_v<T> && sizeof(T) == 8) {  // SSE2 does not compare these
     int64_t found = 0;
     for (int64_t i = 0; i < count; ++i)
       found += (descending ? elements[i] <= bounds[i] : elements[i] >= bounds[i]) ? 0 : 1;

@@ -9,7 +9,6 @@
 #include "compiler/codegen/emit/general_code.h"
 #include "compiler/codegen/llvm/machine_catalog.h"
 #include "compiler/loop/builder/general_text.h"
-#include "compiler/loop/kernel_key.h"
 #include "tests/support/paths.h"
 
 namespace dyn {
@@ -23,10 +22,6 @@ class GeneralKernels : public ::testing::Test {
     ASSERT_TRUE(read.ok()) << read.error().toString();
     kernels_ = *std::move(read);
     ASSERT_GT(kernels_.size(), 100u);
-  }
-  static GeneralCode codeOf(const loop::GeneralText& one, const MachineDescription& machine) {
-    const size_t given = one.kernel.scalars.size() - one.openSizes;
-    return generalCodeOf(loop::generalKeyOf(one.lastingKey, given), machine);
   }
 
   DimContext dims_;
@@ -44,7 +39,7 @@ TEST_F(GeneralKernels, areWellFormedAndDiffer) {
   for (const loop::GeneralText& one : kernels_) {
     EXPECT_TRUE(loop::verify(one.kernel).ok()) << one.text;
     EXPECT_EQ(loop::print(one.kernel), one.text);
-    EXPECT_TRUE(keys.insert(one.lastingKey).second) << "twice: " << one.text;
+    EXPECT_TRUE(keys.insert(one.key).second) << "twice: " << one.text;
   }
 }
 
@@ -53,11 +48,11 @@ TEST_F(GeneralKernels, areBuiltForLevels3And4) {
   for (const char* preset : {"x86-64-v3", "x86-64-v4", "haswell", "sapphirerapids", "znver4"}) {
     const KernelEngine engine = engineFor(preset);
     for (const loop::GeneralText& one : kernels_)
-      EXPECT_TRUE(engine.isBuilt(codeOf(one, engine.machine()).key)) << preset << ": " << one.text;
+      EXPECT_TRUE(engine.isBuilt(generalCodeOf(one.key, engine.machine()).key)) << preset << ": " << one.text;
   }
   for (const char* preset : {"x86-64-v2", "aarch64"}) {
     const KernelEngine engine = engineFor(preset);
-    EXPECT_FALSE(engine.isBuilt(codeOf(kernels_[0], engine.machine()).key)) << preset;
+    EXPECT_FALSE(engine.isBuilt(generalCodeOf(kernels_[0].key, engine.machine()).key)) << preset;
   }
 }
 
@@ -69,8 +64,8 @@ TEST_F(GeneralKernels, areWhatIsCompiledToday) {
     ASSERT_TRUE(compiling.ok());
     for (size_t i = 0; i < kernels_.size(); i += 100) {
       const loop::GeneralText& one = kernels_[i];
-      const KernelJob job =
-          generalCodeJob(one.kernel, one.openSizes, codeOf(one, taking.machine()), taking.machine());
+      const KernelJob job = generalCodeJob(one.kernel, one.openSizes,
+                                           generalCodeOf(one.key, taking.machine()), taking.machine());
       Result<ObjectCode> built = taking.compile(job), compiled = compiling->compile(job);
       ASSERT_TRUE(built.ok() && compiled.ok());
       EXPECT_TRUE(built->bytes == compiled->bytes) << preset << ": " << one.text;
