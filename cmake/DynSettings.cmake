@@ -78,6 +78,7 @@ find_package(Threads REQUIRED)
 # dyn_precompile(TARGET [EXTRA...]): the target's files start with the headers of the standard library, which are read once
 # for all targets (once more for those that name the same EXTRA headers, and libraries that these need, as PACKAGE::NAME). They are most of what a file reads. A file still
 # includes what it uses: the preset dev compiles without. GCC alone: clang wants the same macros in all targets.
+# GCC takes options of functions from precompiled headers (a file's -ffp-contract=fast is lost): a file with options of its own reads the headers itself.
 if(DYN_SANITIZE OR NOT CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   set(DYN_PRECOMPILE_DEFAULT OFF)
 else()
@@ -110,7 +111,7 @@ function(dyn_precompile target)
   get_target_property(sources ${target} SOURCES)
   foreach(source ${sources})
     get_source_file_property(options ${source} COMPILE_OPTIONS)
-    if(options MATCHES "-m|-Os")  # the headers were compiled otherwise
+    if(options)
       set_source_files_properties(${source} PROPERTIES SKIP_PRECOMPILE_HEADERS ON)
     endif()
   endforeach()

@@ -1,15 +1,23 @@
 #!/usr/bin/env bash
 # What the compiler is built with for 64-bit ARM, LLVM above all: Debian's arm64 packages, unpacked into FOLDER. Nothing of the system changes: apt keeps its lists
 # of that architecture in FOLDER.apt, and no package is installed, as llvm-19-dev of two architectures can't be. A rerun finds what is there.
-# Usage: aarch64_sysroot.sh FOLDER      exit code 4: this system has no such packages
+# With PACKAGES: these and all that they need, the C library as well.
+# Usage: aarch64_sysroot.sh FOLDER [PACKAGE...]      exit code 4: this system has no such packages
 set -euo pipefail
-FOLDER="$(realpath -m -- "${1:?usage: aarch64_sysroot.sh FOLDER}")"
+FOLDER="$(realpath -m -- "${1:?usage: aarch64_sysroot.sh FOLDER [PACKAGE...]}")"
 APT="$FOLDER.apt"
 # Alone: headers and CMake files of LLVM, and the programs that these files look for. With all that they need: the rest.
 ALONE=(llvm-19-dev llvm-19 llvm-19-tools llvm-19-linker-tools llvm-19-runtime)
 WHOLE=(libllvm19 libedit-dev libzstd-dev zlib1g-dev libfmt-dev libonig-dev libutf8proc-dev libpng-dev libjpeg-dev)
+WHAT="LLVM 19 and other libraries, about 130 MB"
 # The cross compiler has these of its own.
 OF_COMPILER='^(libc6|libc6-dev|libc-dev-bin|libc-bin|linux-libc-dev|libgcc-s1|gcc-[0-9]+-base|libstdc[+][+].*|libcrypt.*|rpcsvc-proto|libnsl.*|libtirpc.*)$'
+if (($# > 1)); then
+  ALONE=()
+  WHOLE=("${@:2}")
+  WHAT="${*:2}"
+  OF_COMPILER='^$'
+fi
 
 say() { printf 'dev: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
@@ -38,14 +46,14 @@ command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || unsupported "
 rm -rf "$FOLDER" "$APT"
 mkdir -p "$FOLDER" "$APT/lists/partial" "$APT/cache/archives/partial" "$APT/packages"
 : >"$APT/status"  # nothing of that architecture is installed
-say "fetch arm64 packages of LLVM 19 and other libraries, about 130 MB"
+say "fetch arm64 packages of $WHAT"
 of_arm apt-get update -qq >&2 || die "apt has no lists of arm64 packages"
 names="$(needed "${WHOLE[@]}")" || die "apt offers no arm64 packages of ${WHOLE[*]}"
 mapfile -t names <<<"$names"
 (cd "$APT/packages" && of_arm apt-get download -qq "${ALONE[@]}" "${names[@]}" >&2) || die "the arm64 packages can't be fetched"
 for package in "$APT"/packages/*.deb; do dpkg-deb -x "$package" "$FOLDER"; done
 # Headers of one processor lie in a folder that only a compiler of that system looks into.
-cp -r "$FOLDER/usr/include/aarch64-linux-gnu/." "$FOLDER/usr/include/"
+[[ ! -d $FOLDER/usr/include/aarch64-linux-gnu ]] || cp -r "$FOLDER/usr/include/aarch64-linux-gnu/." "$FOLDER/usr/include/"
 # Links to absolute paths would lead to this system's files.
 find "$FOLDER" -type l -lname '/*' | while read -r link; do ln -sfn "$FOLDER$(readlink "$link")" "$link"; done
 rm -rf "$APT"

@@ -14,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 
+from counted import counting
+
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TARGETS = {
     "aarch64": dict(clang="--target=aarch64-linux-gnu", gcc="aarch64-linux-gnu-gcc", run=["qemu-aarch64"]),
@@ -52,25 +54,12 @@ ROWS = [
 ]
 
 
-class Counter:
-    def __init__(self, folder):
-        self.folder = folder
-        self.plugin = os.path.join(folder, "count.so")
-        subprocess.run(["cc", "-shared", "-fPIC", "-O1", os.path.join(ROOT, "tests/bench/counted/count_instructions.c"), "-o", self.plugin], check=True)
-
-    def count(self, target, program):
-        out = os.path.join(self.folder, "count.txt")
-        plugin = ["-plugin", f"file={self.plugin},out={out}"]
-        if "board" in target:
-            words = ["qemu-system-arm", "-M", target["board"], "-nographic", "-semihosting-config", "enable=on,target=native", *plugin, "-kernel", program]
-        else:
-            words = [*target["run"], *plugin, program]
-        if os.path.exists(out):
-            os.remove(out)
-        done = subprocess.run(words, capture_output=True, timeout=120)
-        if done.returncode != 0:
-            sys.exit(f"{' '.join(words)}: {done.returncode}\n{done.stdout.decode()[:500]}{done.stderr.decode()[:500]}")
-        return int(open(out).read())
+def count(counter, target, program):
+    if "board" in target:
+        words = ["qemu-system-arm", "-M", target["board"], "-nographic", "-semihosting-config", "enable=on,target=native", *counter.options(), "-kernel", program]
+    else:
+        words = [*target["run"], *counter.options(), program]
+    return counter.count(words)
 
 
 def image(arguments, folder, name, target, inputs, body):
@@ -127,7 +116,7 @@ def main():
     parser.add_argument("targets", nargs="*")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        counter = Counter(folder)
+        counter = counting.Counter(folder)
         print("| target | loops | image | plain C | ratio | scalar C | ratio | C by |\n|---|---|---|---|---|---|---|---|")
         for name in arguments.targets or TARGETS:
             target = TARGETS[name]
@@ -135,12 +124,12 @@ def main():
                 print(f"skipped: {name} without qemu")
                 continue
             for row, inputs, body, data, loops in ROWS:
-                ours = counter.count(target, image(arguments, folder, name, target, inputs, body)) - counter.count(target, image(arguments, folder, name, target, inputs, "return o"))
+                ours = count(counter, target, image(arguments, folder, name, target, inputs, body)) - count(counter, target, image(arguments, folder, name, target, inputs, "return o"))
                 counts, by = [], ""
                 for kind in ("plain", "scalar"):
                     compiler = (compiler_of(target, "cross") or compiler_of(target, "plain")) if kind == "plain" else compiler_of(target, "scalar")
                     by = by or os.path.basename(compiler[0])
-                    counts.append(counter.count(target, plain(folder, target, compiler, data, loops)) - counter.count(target, plain(folder, target, compiler, data, "")))
+                    counts.append(count(counter, target, plain(folder, target, compiler, data, loops)) - count(counter, target, plain(folder, target, compiler, data, "")))
                 print(f"| {name} | {row} | {ours} | {counts[0]} | {counts[0] / ours:.2f} | {counts[1]} | {counts[1] / ours:.2f} | {by} |", flush=True)
 
 

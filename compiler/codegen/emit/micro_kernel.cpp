@@ -4,12 +4,17 @@
 //   narrow:  the following for one vector of columns, where C has no more
 //   wide:    the following for both
 //   add:     what C holds where it is added to: full tile, else the column tail, masked or through a buffer on the stack
+//   blocks:  by element: two of the next at a time
 //   block:   K loop, unrolled: per k two vector loads of B, per row one broadcast of A and two FMAs into accumulators (phis)
 //   single:  the same for the remaining depth % unroll
 //   store:   full tile, else the column tail as it was read
 //
 // Sums begin with what C holds, so blocks of depth one after the other give the bits of one pass over all of
 // it.
+//
+// Where one instruction multiplies a vector with one element of another (64-bit ARM), A is read a vector of k
+// at a time instead of element by element, in tiles of fewer rows: of 12 rows half of all instructions were
+// loads and addresses of A.
 //
 // Three things keep the loop free of spills: rows are addressed as p, p + lda, p + 2 lda from few pointers
 // the optimiser cannot see through (else it keeps an address per row and unrolled k); LLVM's own unroller is
@@ -34,25 +39,38 @@ using llvm::Value;
 
 constexpr unsigned kVectorsPerRow = 2;  // of a panel; 32 columns with AVX-512
 constexpr unsigned kUnroll = 4;
-constexpr unsigned kRowsPerPointer = 3;
 constexpr unsigned kKernelsPerModule = 4;
 constexpr int32_t kMostRows = 14;
-constexpr int32_t kDefaultChains = 8;     // independent FMA chains when the machine's figures are unknown
+// Independent FMA chains when the machine's figures are unknown; 64-bit ARM of servers has four units.
+constexpr int32_t kDefaultChains = 8, kChainsByElement = 16;
 constexpr int64_t kPrefetchBytes = 4096;  // how far ahead B is fetched
-constexpr unsigned kFewestRowsToPrefetch =
-    4;  // below, the kernel is bound by reading and prefetching costs more than it brings
+// Below, the kernel is bound by reading and prefetching costs more than it brings.
+constexpr unsigned kFewestRowsToPrefetch = 4;
 constexpr llvm::Align kFloatAlign = llvm::Align::Constant<4>();  // rows start anywhere
 
-// Registers besides the accumulators: two vectors of B and a broadcast. Without FMA the products need more,
-// and SSE overwrites an operand with each.
-int32_t otherRegisters(const MachineDescription& machine) { return machine.fma ? 3 : 8; }
+// One instruction multiplies a vector with one element of another.
+bool multipliesByElement(const MachineDescription& machine) { return machine.triple.starts_with("aarch64"); }
+
+// Registers besides those of the rows: two vectors of B and a broadcast. Without FMA the products need more,
+// and SSE overwrites an operand with each. By element: vectors of B for four steps.
+int32_t otherRegisters(const MachineDescription& machine) {
+  return multipliesByElement(machine) || !machine.fma ? 8 : 3;
+}
+
+// That a row needs besides its sums.
+int32_t rowRegisters(const MachineDescription& machine) { return multipliesByElement(machine) ? 1 : 0; }
+
+// Rows that are addressed from one pointer. By element there are registers for all, and reading moves them on.
+unsigned rowsPerPointer(const MachineDescription& machine) { return multipliesByElement(machine) ? 1 : 3; }
 
 // Partial sums per accumulator: 1, 2 or 4.
 unsigned chainSplit(const MachineDescription& machine, unsigned rows, SummationOrder order) {
   if (order == SummationOrder::sameForAllRows) return 1;
-  const int32_t wanted =
-      machine.fmaPerCycle && machine.fmaLatency ? machine.fmaPerCycle * machine.fmaLatency : kDefaultChains;
-  const int32_t room = machine.vectorRegisters - otherRegisters(machine);
+  const int32_t wanted = machine.fmaPerCycle && machine.fmaLatency ? machine.fmaPerCycle * machine.fmaLatency
+                         : multipliesByElement(machine)            ? kChainsByElement
+                                                                   : kDefaultChains;
+  const int32_t room =
+      machine.vectorRegisters - otherRegisters(machine) - static_cast<int32_t>(rows) * rowRegisters(machine);
   const auto chains = static_cast<int32_t>(rows * kVectorsPerRow);
   unsigned split = 1;
   while (split < kUnroll && chains * static_cast<int32_t>(split) < wanted &&
@@ -79,7 +97,7 @@ class MicroKernelEmitter {
   }
   // The loop-carried state.
   struct State {
-    std::vector<Value*> rowPointers;  // one per kRowsPerPointer rows
+    std::vector<Value*> rowPointers;  // one per rowsPerPointer() rows
     Value* panel = nullptr;
     Value* left = nullptr;  // depth still to do
     Accumulators sums;
@@ -90,6 +108,7 @@ class MicroKernelEmitter {
   void declare();
   // `count` steps of k from `state`; the sums of step i go to set i % split.
   State steps(const State& state, unsigned count);
+  Value* rowPointer(const State& state, unsigned row);
   // From the pointers to the rows to the end of the function, for so many vectors of the panel.
   void emitTile(const std::vector<Value*>& rowPointers, unsigned vectors);
   // A loop that runs while `left` >= count; leaves the builder in the block after it and returns the state
@@ -181,22 +200,33 @@ void MicroKernelEmitter::prefetchPanel(Value* panel) {
   }
 }
 
+Value* MicroKernelEmitter::rowPointer(const State& state, unsigned row) {
+  const unsigned together = rowsPerPointer(module_.machine()), within = row % together;
+  Value* pointer = state.rowPointers[row / together];
+  return within == 0 ? pointer : floatAt(pointer, within == 1 ? leadingA_ : builder_.CreateShl(leadingA_, 1));
+}
+
 MicroKernelEmitter::State MicroKernelEmitter::steps(const State& state, unsigned count) {
   State next = state;
+  const bool byElement = multipliesByElement(module_.machine()) && count % lanes_ == 0;
+  std::vector<Value*> elements(rows_);  // of the rows of A, as many steps as a vector has lanes
   for (unsigned k = 0; k < count; ++k) {
+    for (unsigned row = 0; byElement && k % lanes_ == 0 && row < rows_; ++row)
+      elements[row] = builder_.CreateAlignedLoad(
+          vector_, builder_.CreateConstInBoundsGEP1_64(float_, rowPointer(state, row), k), kFloatAlign);
     Value* panel =
         builder_.CreateConstInBoundsGEP1_64(float_, state.panel, uint64_t{k} * kVectorsPerRow * lanes_);
-    if (rows_ >= kFewestRowsToPrefetch) prefetchPanel(panel);
+    if (rows_ >= kFewestRowsToPrefetch && !byElement) prefetchPanel(panel);
     std::array<Value*, kVectorsPerRow> b{};
     for (unsigned v = 0; v < vectors_; ++v)
       b[v] = builder_.CreateAlignedLoad(
           vector_, builder_.CreateConstInBoundsGEP1_64(float_, panel, uint64_t{v} * lanes_), kFloatAlign);
     for (unsigned row = 0; row < rows_; ++row) {
-      Value* pointer = state.rowPointers[row / kRowsPerPointer];
-      if (unsigned within = row % kRowsPerPointer)
-        pointer = floatAt(pointer, within == 1 ? leadingA_ : builder_.CreateShl(leadingA_, 1));
-      Value* scalar = builder_.CreateAlignedLoad(
-          float_, builder_.CreateConstInBoundsGEP1_64(float_, pointer, k), kFloatAlign);
+      Value* scalar =
+          byElement ? builder_.CreateExtractElement(elements[row], k % lanes_)
+                    : builder_.CreateAlignedLoad(
+                          float_, builder_.CreateConstInBoundsGEP1_64(float_, rowPointer(state, row), k),
+                          kFloatAlign);
       Value* broadcast = builder_.CreateVectorSplat(lanes_, scalar);
       for (unsigned v = 0; v < vectors_; ++v) {
         Value*& sum = next.sums[accumulatorIndex(k % split_, row, v)];
@@ -418,7 +448,7 @@ void MicroKernelEmitter::emit() {
   declare();
   builder_.SetInsertPoint(BasicBlock::Create(context_, "entry", function_));
   std::vector<Value*> rowPointers;
-  for (unsigned row = 0; row < rows_; row += kRowsPerPointer) {
+  for (unsigned row = 0; row < rows_; row += rowsPerPointer(module_.machine())) {
     Value* pointer = floatAt(a_, builder_.CreateMul(leadingA_, builder_.getInt64(row)));
     rowPointers.push_back(makeOpaque(builder_, pointer));
   }
@@ -440,6 +470,8 @@ void MicroKernelEmitter::emitTile(const std::vector<Value*>& rowPointers, unsign
   state.left = depth_;
   state.sums = startTile();
   const bool isNarrow = vectors < kVectorsPerRow;
+  if (multipliesByElement(module_.machine()))
+    state = loop(state, 2 * kUnroll, isNarrow ? "narrow.blocks" : "blocks");
   state = loop(state, kUnroll, isNarrow ? "narrow.block" : "block");
   state = loop(state, 1, isNarrow ? "narrow.single" : "single");
   storeTile(joinSets(state.sums));
@@ -452,9 +484,10 @@ std::string kernelKey(const GemmTile& tile, SummationOrder order, int32_t firstR
     key += " " + std::to_string(chainSplit(machine, static_cast<unsigned>(rows), order));
   key += " for";
   const int32_t order32 = static_cast<int32_t>(order);
-  for (int64_t value : {int64_t{tile.maxRows}, int64_t{tile.panelWidth}, int64_t{order32}, int64_t{firstRows},
-                        int64_t{lastRows}, machine.lineBytes, int64_t{machine.vectorRegisters},
-                        int64_t{machine.fma}, int64_t{machine.maskedMemory}})
+  for (int64_t value :
+       {int64_t{tile.maxRows}, int64_t{tile.panelWidth}, int64_t{order32}, int64_t{firstRows},
+        int64_t{lastRows}, machine.lineBytes, int64_t{machine.vectorRegisters}, int64_t{machine.fma},
+        int64_t{machine.maskedMemory}, int64_t{multipliesByElement(machine)}})
     key += " " + std::to_string(value);
   return key;
 }
@@ -464,7 +497,8 @@ std::string kernelKey(const GemmTile& tile, SummationOrder order, int32_t firstR
 GemmTile gemmTileFor(const MachineDescription& machine) {
   GemmTile tile;
   tile.panelWidth = static_cast<int32_t>(kVectorsPerRow * floatLanes(machine));
-  tile.maxRows = (machine.vectorRegisters - otherRegisters(machine)) / static_cast<int32_t>(kVectorsPerRow);
+  tile.maxRows = (machine.vectorRegisters - otherRegisters(machine)) /
+                 (static_cast<int32_t>(kVectorsPerRow) + rowRegisters(machine));
   tile.maxRows = std::clamp(tile.maxRows, 1, kMostRows);
   return tile;
 }
@@ -472,7 +506,7 @@ GemmTile gemmTileFor(const MachineDescription& machine) {
 int32_t gemmRegisters(const MachineDescription& machine, int32_t rows, SummationOrder order) {
   const auto height = static_cast<unsigned>(rows);
   return static_cast<int32_t>(chainSplit(machine, height, order) * height * kVectorsPerRow) +
-         otherRegisters(machine);
+         rows * rowRegisters(machine) + otherRegisters(machine);
 }
 
 std::string gemmSymbol(int32_t rows, SummationOrder order) {

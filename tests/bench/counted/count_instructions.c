@@ -1,5 +1,6 @@
-/* A plugin for qemu: counts the instructions that the machine runs, and writes how many to the file named
- * by the argument out=FILE. The functions are those of qemu's plugin interface. */
+/* A plugin for qemu: counts the instructions that the machine's first processor runs (of a program: its
+ * first thread), and writes how many to the file named by the argument out=FILE. The functions are those of
+ * qemu's plugin interface. */
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -18,8 +19,7 @@ static uint64_t instructions;
 static char file[4096];
 
 static void ran(unsigned cpu, void* user) {
-  (void)cpu;
-  instructions += (uintptr_t)user;
+  if (cpu == 0) instructions += (uintptr_t)user;
 }
 static void translated(uint64_t id, struct qemu_plugin_tb* block) {
   (void)id;

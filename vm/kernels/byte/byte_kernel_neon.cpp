@@ -34,12 +34,23 @@ inline Sums multiplyAdd(Sums sums, Words a, Words b) {
   sum = vmlal_s16(sum, vget_low_s16(a.high), vget_low_s16(b.high));
   return sumsOf(vmlal_high_s16(sum, a.high, b.high));
 }
-inline Words mixed(const uint8_t* from, const int64_t* offsets) {
-  const auto two = [&](int i) {
-    const uint64_t both = wordAt(from + offsets[i]) | uint64_t{wordAt(from + offsets[i + 1])} << 32;
-    return vreinterpretq_s16_u16(vmovl_u8(vcreate_u8(both)));
+inline void mixedOfAll(const uint8_t* from, const int64_t* offsets, Words (&words)[4]) {
+  const auto at = [&](int i) { return vreinterpretq_u32_u8(vld1q_u8(from + offsets[i])); };
+  const auto wide = [](uint8x8_t bytes) { return vreinterpretq_s16_u16(vmovl_u8(bytes)); };
+  const auto two = [&](int i, int16x8_t(&pairs)[4]) {
+    const uint32x4_t a = at(i), b = at(i + 1);
+    const uint8x16_t low = vreinterpretq_u8_u32(vzip1q_u32(a, b)),
+                     high = vreinterpretq_u8_u32(vzip2q_u32(a, b));
+    pairs[0] = wide(vget_low_u8(low));
+    pairs[1] = wide(vget_high_u8(low));
+    pairs[2] = wide(vget_low_u8(high));
+    pairs[3] = wide(vget_high_u8(high));
   };
-  return {two(0), two(2)};
+  int16x8_t first[4], last[4];
+  two(0, first);
+  two(2, last);
+#pragma GCC unroll 4
+  for (int v = 0; v < 4; ++v) words[v] = {first[v], last[v]};
 }
 inline Words nextPlace(Words weights) {
   return {vextq_s16(vdupq_n_s16(0), weights.low, 4), vextq_s16(weights.low, weights.high, 4)};

@@ -1,11 +1,13 @@
-// 12x8 tiles: 24 of the 32 registers of 128 bits hold sums. Armv8.0 has all that it needs.
+// 8x8 tiles: of the 32 registers of 128 bits 16 hold sums and 8 what four steps read of A. Armv8.0 has all that
+// it needs.
 #if defined(__aarch64__)
 #include <arm_neon.h>
 
 #define DYN_LANES 4
 #define DYN_VECTORS 2
-#define DYN_MAX_ROWS 12
+#define DYN_MAX_ROWS 8
 #define DYN_REGISTERS 32
+#define DYN_BY_ELEMENT 1
 #define DYN_FAMILY dynGemmFamilyNeon
 #define DYN_CONVOLUTION dynConvolutionNeon
 #define DYN_POOL dynPoolNeon

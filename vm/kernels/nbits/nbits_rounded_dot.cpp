@@ -17,57 +17,154 @@ inline int8x16_t highHalves(uint8x16_t bytes) { return vreinterpretq_s8_u8(vshrq
 // are half a run behind.
 constexpr int64_t kStep = 32, kToOdd = kRoundedRun / 2;
 inline int64_t evenPlace(int64_t depth) {
-  return depth / kRoundedRun * kRoundedRun + depth % kRoundedRun / 2;
+  const auto whole = static_cast<uint64_t>(depth), within = whole % kRoundedRun;
+  return static_cast<int64_t>(whole - within + within / 2);
 }
 
-// Rows times one column: memory is read in one stream.
-template <int kRows>
-void dotsOfColumn(const NbitsMatrix& m, const RoundedRows& rows, int64_t column, float* out,
-                  int64_t leadingOut) {
-  const uint8_t* weights = m.weights + column * m.columnBytes();
-  const float* scales = m.scales + column * m.blocks;
-  float32x4_t sums[kRows];
+// Rows times a few columns: what a block of a row needs is read once for all of them. Each element of the
+// result has the same bits for any number of rows and of columns.
+template <int kRows, int kColumns, bool kOwnZeros, bool kShortBlocks>
+struct FewColumns {
+  using Whole = int32x4_t[kRows][kColumns];
+  using Sums = float32x4_t[kRows][kColumns];
+  using Weights = const uint8_t* [kColumns];
+
+  const NbitsMatrix& m;
+  const RoundedRows& rows;
+  const int64_t column, block = kShortBlocks ? kStep : m.block;
+
+  inline __attribute__((always_inline)) void begin(int64_t at, Whole& whole) const {
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) sums[r] = vdupq_n_f32(0);
-  int64_t depth = 0;
-  for (int64_t block = 0; block < m.blocks; ++block) {
-    const auto zero = static_cast<int32_t>(nbitsZero(m, column, block));
-    int32x4_t whole[kRows];
+    for (int r = 0; r < kRows; ++r) {
+      const int32x4_t sum = vsetq_lane_s32(rows.blockSums[r * rows.blocks + at], vdupq_n_s32(0), 0);
+#pragma GCC unroll 4
+      for (int c = 0; c < kColumns; ++c)
+        whole[r][c] = kOwnZeros ? vmulq_n_s32(sum, static_cast<int32_t>(nbitsZero(m, column + c, at)))
+                                : vmulq_n_s32(sum, static_cast<int32_t>(nbitsUsualZero(4)));
+    }
+  }
+
+  // One step: weights from this place of each column, and the numbers that they meet.
+  inline __attribute__((always_inline)) void multiply(const Weights& from, int64_t place,
+                                                      const int8_t* numbers, Whole& whole) const {
+    int8x16_t low[kColumns], high[kColumns];
+#pragma GCC unroll 4
+    for (int c = 0; c < kColumns; ++c) {
+      const uint8x16_t bytes = vld1q_u8(from[c] + place);
+      low[c] = lowHalves(bytes);
+      high[c] = highHalves(bytes);
+    }
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r) {
+      const int8x16_t even = vld1q_s8(numbers + r * rows.leading),
+                      odd = vld1q_s8(numbers + r * rows.leading + kToOdd);
+#pragma GCC unroll 4
+      for (int c = 0; c < kColumns; ++c)
+        whole[r][c] = vdotq_s32(vdotq_s32(whole[r][c], low[c], even), high[c], odd);
+    }
+  }
+
+  // Scales of four blocks, of which one is taken.
+  template <int kBlock>
+  inline __attribute__((always_inline)) void addBlock(const Weights& from, int64_t first,
+                                                      const float32x4_t (&scales)[kRows][kColumns],
+                                                      Sums& sums) const {
+    const int64_t at = first + kBlock;
+    Whole whole;
+    begin(at, whole);
+    if constexpr (kShortBlocks)  // four of them are a run
+      multiply(from, kBlock * kStep / 2, rows.numbers + first * kStep + kBlock * kStep / 2, whole);
+    else
+      for (int64_t depth = at * block; depth < (at + 1) * block; depth += kStep)
+        multiply(from, (depth - first * block) / 2, rows.numbers + evenPlace(depth), whole);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r)
-      whole[r] = vsetq_lane_s32(rows.blockSums[r * rows.blocks + block] * zero, vdupq_n_s32(0), 0);
-    for (const int64_t end = depth + m.block; depth < end; depth += kStep, weights += kStep / 2) {
-      const uint8x16_t bytes = vld1q_u8(weights);
-      const int8x16_t low = lowHalves(bytes), high = highHalves(bytes);
-      const int8_t* numbers = rows.numbers + evenPlace(depth);
 #pragma GCC unroll 4
-      for (int r = 0; r < kRows; ++r) {
-        const int8_t* own = numbers + r * rows.leading;
-        whole[r] = vdotq_s32(whole[r], low, vld1q_s8(own));
-        whole[r] = vdotq_s32(whole[r], high, vld1q_s8(own + kToOdd));
-      }
+      for (int c = 0; c < kColumns; ++c)
+        sums[r][c] = vfmaq_laneq_f32(sums[r][c], vcvtq_f32_s32(whole[r][c]), scales[r][c], kBlock);
+  }
+
+  inline __attribute__((always_inline)) void run(float* out, int64_t leadingOut) const {
+    Sums sums, scales;
+#pragma GCC unroll 4
+    for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+      for (int c = 0; c < kColumns; ++c) sums[r][c] = vdupq_n_f32(0);
+    const float* columnScales = m.scales + column * m.blocks;
+    Weights from;
+#pragma GCC unroll 4
+    for (int c = 0; c < kColumns; ++c) from[c] = m.weights + (column + c) * m.columnBytes();
+    int64_t at = 0;
+    for (; at + 4 <= m.blocks; at += 4) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+        for (int c = 0; c < kColumns; ++c)
+          scales[r][c] = vmulq_f32(vld1q_f32(columnScales + c * m.blocks + at),
+                                   vld1q_f32(rows.scales + r * rows.blocks + at));
+      addBlock<0>(from, at, scales, sums);
+      addBlock<1>(from, at, scales, sums);
+      addBlock<2>(from, at, scales, sums);
+      addBlock<3>(from, at, scales, sums);
+#pragma GCC unroll 4
+      for (int c = 0; c < kColumns; ++c) from[c] += 2 * block;
+    }
+    // Those that are left, at most three.
+    const auto scaleOf = [&](int r, int c, int64_t i) __attribute__((always_inline)) {
+      return at + i < m.blocks ? columnScales[c * m.blocks + at + i] * rows.scales[r * rows.blocks + at + i]
+                               : 0.0f;
+    };
+    if (at < m.blocks) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+        for (int c = 0; c < kColumns; ++c) {
+          const float left[4] = {scaleOf(r, c, 0), scaleOf(r, c, 1), scaleOf(r, c, 2), 0.0f};
+          scales[r][c] = vld1q_f32(left);
+        }
+      addBlock<0>(from, at, scales, sums);
+      if (at + 1 < m.blocks) addBlock<1>(from, at, scales, sums);
+      if (at + 2 < m.blocks) addBlock<2>(from, at, scales, sums);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r)
-      sums[r] =
-          vfmaq_n_f32(sums[r], vcvtq_f32_s32(whole[r]), scales[block] * rows.scales[r * rows.blocks + block]);
-  }
 #pragma GCC unroll 4
-  for (int r = 0; r < kRows; ++r) out[r * leadingOut] = vaddvq_f32(sums[r]);
+      for (int c = 0; c < kColumns; ++c) out[r * leadingOut + c] = vaddvq_f32(sums[r][c]);
+  }
+};
+
+template <int kRows, bool kOwnZeros, bool kShortBlocks>
+void dotsOfRows(const NbitsMatrix& m, const RoundedRows& rows, int64_t column, int64_t columns, float* out,
+                int64_t leadingOut) {
+  constexpr int kColumns = kRows <= 2 ? 4 : 2;  // whose sums stay in registers
+  int64_t i = 0;
+  for (; i + kColumns <= columns; i += kColumns)
+    FewColumns<kRows, kColumns, kOwnZeros, kShortBlocks>{m, rows, column + i}.run(out + i, leadingOut);
+  for (; i < columns; ++i)
+    FewColumns<kRows, 1, kOwnZeros, kShortBlocks>{m, rows, column + i}.run(out + i, leadingOut);
+}
+
+template <int kRows>
+void dotsOfRows(const NbitsMatrix& m, const RoundedRows& rows, int64_t column, int64_t columns, float* out,
+                int64_t leadingOut) {
+  if (m.block != kStep)
+    dotsOfRows<kRows, true, false>(m, rows, column, columns, out, leadingOut);
+  else if (m.zeros)
+    dotsOfRows<kRows, true, true>(m, rows, column, columns, out, leadingOut);
+  else
+    dotsOfRows<kRows, false, true>(m, rows, column, columns, out, leadingOut);
 }
 
 void dots(const NbitsMatrix& m, const RoundedRows& rows, int64_t count, int64_t column, int64_t columns,
           float* out, int64_t leadingOut) {
-  for (int64_t i = 0; i < columns; ++i) {
-    if (count == 1)
-      dotsOfColumn<1>(m, rows, column + i, out + i, leadingOut);
-    else if (count == 2)
-      dotsOfColumn<2>(m, rows, column + i, out + i, leadingOut);
-    else if (count == 3)
-      dotsOfColumn<3>(m, rows, column + i, out + i, leadingOut);
-    else
-      dotsOfColumn<4>(m, rows, column + i, out + i, leadingOut);
-  }
+  if (count == 1)
+    dotsOfRows<1>(m, rows, column, columns, out, leadingOut);
+  else if (count == 2)
+    dotsOfRows<2>(m, rows, column, columns, out, leadingOut);
+  else if (count == 3)
+    dotsOfRows<3>(m, rows, column, columns, out, leadingOut);
+  else
+    dotsOfRows<4>(m, rows, column, columns, out, leadingOut);
 }
 
 // Weights of sixteen columns for some blocks. Of each 32 depths eight words, sixteen columns of each: four of
@@ -127,32 +224,40 @@ void unpack(const NbitsMatrix& m, int64_t column, int64_t columns, int64_t first
     }
 }
 
-constexpr int kVectors = kRoundedColumns / 4;
+// Of a panel, so many vectors of columns at a time: their sums stay in registers.
+constexpr int kPanelVectors = kRoundedColumns / 4, kVectors = 2;
 
-// One word of each row, that with this number, times its columns.
+// One word of each row, that with this number, times the columns.
 template <int kWord, int kRows>
 inline __attribute__((always_inline)) void multiplyWord(int32x4_t (&whole)[kRows][kVectors],
                                                         const int8x16_t (&left)[kRows],
                                                         const int8_t* weights) {
 #pragma GCC unroll 4
   for (int v = 0; v < kVectors; ++v) {
-    const int8x16_t right = vld1q_s8(weights + (kWord * kVectors + v) * 16);
+    const int8x16_t right = vld1q_s8(weights + (kWord * kPanelVectors + v) * 16);
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) whole[r][v] = vdotq_laneq_s32(whole[r][v], right, left[r], kWord);
   }
 }
 
+// Columns of the panel from `from` on, of which the matrix has `columns`.
 template <int kRows>
 void tile(const NbitsMatrix& m, const RoundedRows& rows, int64_t row, int64_t first, int64_t blocks,
-          const Panel& panel, int64_t columns, float* out, int64_t leadingOut) {
+          const Panel& panel, int64_t from, int64_t columns, float* out, int64_t leadingOut) {
   const int8_t* numbers = rows.numbers + row * rows.leading;
-  const int8_t* weights = panel.numbers;
-  alignas(16) float sums[kRows][kRoundedColumns] = {};
+  const int8_t* weights = panel.numbers + from * 4;
+  constexpr int64_t kColumns = kVectors * 4;
+  float edge[kRows][kColumns] = {};
   if (first > 0)
     for (int r = 0; r < kRows; ++r)
-      for (int64_t i = 0; i < columns; ++i) sums[r][i] = out[r * leadingOut + i];
+      for (int64_t i = 0; i < kColumns && i < columns; ++i) edge[r][i] = out[r * leadingOut + i];
+  float32x4_t sums[kRows][kVectors];
+#pragma GCC unroll 4
+  for (int r = 0; r < kRows; ++r)
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) sums[r][v] = vld1q_f32(edge[r] + v * 4);
   for (int64_t block = first; block < first + blocks; ++block) {
-    const int64_t at = (block - first) * kRoundedColumns;
+    const int64_t at = (block - first) * kRoundedColumns + from;
     int32x4_t whole[kRows][kVectors];
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r)
@@ -173,17 +278,27 @@ void tile(const NbitsMatrix& m, const RoundedRows& rows, int64_t row, int64_t fi
         multiplyWord<3>(whole, left, weights);
       }
 #pragma GCC unroll 4
-    for (int r = 0; r < kRows; ++r) {
-      const float own = rows.scales[(row + r) * rows.blocks + block];
+    for (int v = 0; v < kVectors; ++v) {
+      const float32x4_t scales = vld1q_f32(panel.scales + at + v * 4);
 #pragma GCC unroll 4
-      for (int v = 0; v < kVectors; ++v) {
-        const float32x4_t scales = vmulq_n_f32(vld1q_f32(panel.scales + at + v * 4), own);
-        vst1q_f32(sums[r] + v * 4, vfmaq_f32(vld1q_f32(sums[r] + v * 4), vcvtq_f32_s32(whole[r][v]), scales));
-      }
+      for (int r = 0; r < kRows; ++r)
+        sums[r][v] = vfmaq_f32(sums[r][v], vcvtq_f32_s32(whole[r][v]),
+                               vmulq_n_f32(scales, rows.scales[(row + r) * rows.blocks + block]));
     }
   }
+#pragma GCC unroll 4
   for (int r = 0; r < kRows; ++r)
-    for (int64_t i = 0; i < columns; ++i) out[r * leadingOut + i] = sums[r][i];
+#pragma GCC unroll 4
+    for (int v = 0; v < kVectors; ++v) vst1q_f32(edge[r] + v * 4, sums[r][v]);
+  for (int r = 0; r < kRows; ++r)
+    for (int64_t i = 0; i < kColumns && i < columns; ++i) out[r * leadingOut + i] = edge[r][i];
+}
+
+template <int kRows>
+void tiles(const NbitsMatrix& m, const RoundedRows& rows, int64_t row, int64_t first, int64_t blocks,
+           const Panel& panel, int64_t columns, float* out, int64_t leadingOut) {
+  for (int64_t from = 0; from < columns; from += kVectors * 4)
+    tile<kRows>(m, rows, row, first, blocks, panel, from, columns - from, out + from, leadingOut);
 }
 
 void panelOf(const NbitsMatrix& m, const RoundedRows& rows, int64_t count, int64_t column, int64_t columns,
@@ -197,16 +312,16 @@ void panelOf(const NbitsMatrix& m, const RoundedRows& rows, int64_t count, int64
       float* to = out + row * leadingOut;
       switch (count - row) {
         case 1:
-          tile<1>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
+          tiles<1>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
           break;
         case 2:
-          tile<2>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
+          tiles<2>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
           break;
         case 3:
-          tile<3>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
+          tiles<3>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
           break;
         default:
-          tile<4>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
+          tiles<4>(m, rows, row, first, blocks, panel, columns, to, leadingOut);
       }
     }
   }

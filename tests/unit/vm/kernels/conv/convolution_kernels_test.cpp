@@ -61,24 +61,27 @@ TEST(SharedPart, fewPartsAreSharedEvenly) {
 
 TEST_P(ConvolutionKernelsTest, tilesOfPositionsWriteTheirColumnsAndNoOthers) {
   const ConvolutionKernels& k = kernels();
-  constexpr int64_t kDepth = 5;
+  // Anywhere; side by side, also of no whole vectors; two places of three channels each; of channels.
+  const std::vector<std::vector<int64_t>> lists{
+      {0, 40, 3, 17, 81}, {2, 3, 4, 5, 6, 7, 8, 9, 10}, {0, 3, 1, 4, 2, 5}, {0, 1, 2, 10, 11, 12}, {7, 8, 9}};
   for (const auto& [table, width, narrower] :
        {std::tuple{k.narrowPositions, k.narrow, 0}, {k.widePositions, k.wide, k.wide - k.narrow}})
     for (int64_t rows = 1; rows <= k.maxRows; ++rows)
       for (int64_t columns = narrower + 1; columns <= width; ++columns)
-        for (int form = 0; form < 9; ++form) {
+        for (int form = 0; form < 18; ++form) {
           // With nothing, with a start, with what is there; then nothing, bounds, or a bias and bounds.
-          const int begin = form % 3, last = form / 3;
-          const int64_t leading = width + 3, strideA = 2;
-          std::vector<int64_t> offsets{0, 40, 3, 17, 81};
-          const std::vector<float> a = floats(81 + strideA * rows), b = floats(kDepth * width),
+          const int begin = form % 3, last = form / 3 % 3;
+          const int64_t leading = width + 3, strideA = form < 9 ? 1 : 3;
+          const std::vector<int64_t>& offsets = lists[static_cast<size_t>(form + columns) % lists.size()];
+          const auto depth = static_cast<int64_t>(offsets.size());
+          const std::vector<float> a = floats(82 + strideA * rows), b = floats(depth * width),
                                    start = floats(columns), before = floats(rows * leading),
                                    bias = floats(columns);
           const TileEnd end{last == 2 ? bias.data() : nullptr, -0.5f, 0.75f};
           std::vector<float> c = before;
           for (int64_t row = 0; row < rows; ++row)
             std::fill_n(c.begin() + row * leading + columns, leading - columns, kUntouched);
-          table[rows - 1](kDepth, a.data(), strideA, offsets.data(), b.data(), c.data(), leading, columns,
+          table[rows - 1](depth, a.data(), strideA, offsets.data(), b.data(), c.data(), leading, columns,
                           begin == 1 ? start.data() : nullptr, begin == 2 ? 1 : 0, last > 0 ? &end : nullptr);
           for (int64_t row = 0; row < rows; ++row)
             for (int64_t lane = 0; lane < leading; ++lane) {
@@ -88,7 +91,7 @@ TEST_P(ConvolutionKernelsTest, tilesOfPositionsWriteTheirColumnsAndNoOthers) {
                 continue;
               }
               float sum = begin == 1 ? start[static_cast<size_t>(lane)] : begin == 2 ? before[at] : 0.0f;
-              for (int64_t i = 0; i < kDepth; ++i)
+              for (int64_t i = 0; i < depth; ++i)
                 sum += a[static_cast<size_t>(offsets[static_cast<size_t>(i)] + row * strideA)] *
                        b[static_cast<size_t>(i * width + lane)];
               if (last == 2) sum += bias[static_cast<size_t>(lane)];
@@ -96,6 +99,30 @@ TEST_P(ConvolutionKernelsTest, tilesOfPositionsWriteTheirColumnsAndNoOthers) {
               ASSERT_NEAR(c[at], sum, 1e-5) << rows << " rows, " << columns << " columns";
             }
         }
+}
+
+// Each product is added without being rounded, but in the form for any processor, which has no such
+// instruction.
+TEST_P(ConvolutionKernelsTest, multiplyAndAddAreOneStep) {
+  const ConvolutionKernels& k = kernels();
+  const float x = 1 + std::ldexp(1.0f, -13);  // x * x is 2^-26 more than what it is rounded to
+  const float expected = GetParam() == 0 ? 0.0f : std::ldexp(1.0f, -26);
+  const std::vector<int64_t> offsets{0, 1};
+  const std::vector<float> first(static_cast<size_t>(k.wide), -x * x), all(64, x);
+  std::vector<float> c(static_cast<size_t>(k.maxRows * k.wide));
+  const std::vector<float> products(static_cast<size_t>(k.wide), x);
+  for (int64_t rows = 1; rows <= k.maxRows; ++rows) {
+    k.widePositions[rows - 1](1, all.data(), 0, offsets.data(), products.data(), c.data(), k.wide, k.wide,
+                              first.data(), 0, nullptr);
+    EXPECT_EQ(c[0], expected) << "positions, " << rows << " rows";
+    std::fill(c.begin(), c.end(), -x * x);
+    k.filters[rows - 1](1, all.data(), 0, products.data(), offsets.data(), c.data(), k.wide, k.wide, 1);
+    EXPECT_EQ(c[0], expected) << "filters, " << rows << " rows";
+  }
+  k.row(1, all.data(), all.data(), offsets.data(), -x * x, c.data(), k.wide);
+  EXPECT_EQ(c[0], expected) << "row";
+  k.lanes(1, all.data(), 0, offsets.data(), all.data(), first.data(), c.data(), k.narrow, 1);
+  EXPECT_EQ(c[0], expected) << "lanes";
 }
 
 TEST_P(ConvolutionKernelsTest, windowsSumWhatTheySee) {
