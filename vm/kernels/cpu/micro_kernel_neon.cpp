@@ -1,5 +1,5 @@
-// 8x8 tiles: of the 32 registers of 128 bits 16 hold sums and 8 what four steps read of A. Armv8.0 has all that
-// it needs.
+// 8x8 tiles: of the 32 registers of 128 bits 16 hold sums and 8 what four steps read of A. Armv8.0 has all
+// that it needs.
 #if defined(__aarch64__)
 #include <arm_neon.h>
 
