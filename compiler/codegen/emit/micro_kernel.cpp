@@ -60,7 +60,7 @@ int32_t otherRegisters(const MachineDescription& machine) {
 // That a row needs besides its sums.
 int32_t rowRegisters(const MachineDescription& machine) { return multipliesByElement(machine) ? 1 : 0; }
 
-// Rows that are addressed from one pointer. By element there are registers for all, and reading moves them on.
+// Rows that are addressed from one pointer. By element there are registers for all.
 unsigned rowsPerPointer(const MachineDescription& machine) { return multipliesByElement(machine) ? 1 : 3; }
 
 // Partial sums per accumulator: 1, 2 or 4.
