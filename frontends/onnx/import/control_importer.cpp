@@ -1,12 +1,14 @@
 // Operators with bodies: If becomes `if`; Loop, Scan and SequenceMap become `loop`; those of FlexAttention
 // are expanded in place.
 #include "compiler/ops/op_table.h"
+#include "frontends/onnx/import/batched_scan.h"
 #include "frontends/onnx/import/graph_importer.h"
 
 namespace dyn::onnx {
 
 bool isControlOperator(std::string_view domain, std::string_view name) {
   if (domain == "ai.onnx.preview") return name == "FlexAttention";
+  if (domain == kScanDomain) return name == "Scan";
   return domain.empty() && (name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap");
 }
 
@@ -75,18 +77,12 @@ void GraphImporter::openControl(Frame& frame, const NodeProto& node) {
     }
     control->graphs.push_back(body);
   }
-  if (control->kind == ControlNode::Kind::scan) prepareScan(frame, *control);
+  if (control->kind == ControlNode::Kind::scan) prepareScan(*control);
   frame.control = std::move(control);
 }
 
-void GraphImporter::prepareScan(Frame& frame, ControlNode& control) {
+void GraphImporter::prepareScan(ControlNode& control) {
   const NodeProto& node = *control.node;
-  const std::optional<int64_t> version = versionOf(frame, node);
-  if (version.value_or(9) < 9) {
-    report(DiagnosticId::unsupportedFeature, "Scan with a batch axis (opset 8) is not supported",
-           control.place, node.opType, "convert the model to opset 9 or later");
-    control.failed = true;
-  }
   const AttributeProto* count = node.attribute("num_scan_inputs");
   const int64_t scans = count != nullptr ? count->i : 0;
   const auto inputs = static_cast<int64_t>(node.inputs.size());

@@ -4,8 +4,10 @@
 
 #include "compiler/ops/op_table.h"
 #include "compiler/support/suggestion.h"
+#include "frontends/onnx/import/batched_scan.h"
 #include "frontends/onnx/import/file_rules.h"
 #include "frontends/onnx/import/operator_schemas.h"
+#include "frontends/onnx/import/search_graph.h"
 #include "frontends/onnx/import/search_steps.h"
 #include "frontends/onnx/read/dim_metadata.h"
 
@@ -332,6 +334,7 @@ void GraphImporter::step(Frame& frame, const NodeProto& node) {
       reportedOnce_.insert("deprecated " + opLabel(node)).second)
     warn("operator " + opLabel(node) + " is out of use in operator set " + std::to_string(*version),
          placeOf(frame, node));
+  if (domain.empty() && node.opType == "Scan" && *version < 9) return openBatchedScan(frame, node);
   if (isControlOperator(domain, node.opType)) return openControl(frame, node);
   if (isSearchOperator(domain, node.opType)) return openSearch(frame, node);
   const MapRow* row = findMapRow(domain, node.opType);
@@ -427,21 +430,37 @@ void GraphImporter::openFunction(Frame& frame, const NodeProto& node, const Func
   orderFrame(inner);
 }
 
-void GraphImporter::openSearch(Frame& frame, const NodeProto& node) {
+std::vector<OperatorSetId> GraphImporter::opsetsOf(const Frame& frame) const {
   std::vector<OperatorSetId> opsets;
   for (const auto& [domain, version] : frame.environment->opsets) opsets.push_back({domain, version});
-  auto search = searchGraph(node, std::move(opsets));
-  if (!search.ok()) {
-    report(search.error(), placeOf(frame, node), node.opType);
+  return opsets;
+}
+
+void GraphImporter::openWritten(Frame& frame, const NodeProto& node,
+                                Result<std::shared_ptr<WrittenGraph>> graph, std::string_view stepName,
+                                Result<text::OperatorFile> (*steps)()) {
+  if (!graph.ok()) {
+    report(graph.error(), placeOf(frame, node), node.opType);
     return bindFailed(frame, node);
   }
-  if (searches_.empty()) {
-    Result<text::OperatorFile> steps = searchSteps();
-    if (!steps.ok()) return report(steps.error(), placeOf(frame, node), node.opType);
-    operators_.push_back(std::make_shared<const text::OperatorFile>(*std::move(steps)));
+  const bool isKnown = std::any_of(operators_.begin(), operators_.end(),
+                                   [&](const auto& file) { return file->defines(std::string(stepName)); });
+  if (!isKnown) {
+    Result<text::OperatorFile> file = steps();
+    if (!file.ok()) return report(file.error(), placeOf(frame, node), node.opType);
+    operators_.push_back(std::make_shared<const text::OperatorFile>(*std::move(file)));
   }
-  searches_.push_back(*std::move(search));
-  openFunction(frame, node, searches_.back()->function, true);
+  written_.push_back(*std::move(graph));
+  openFunction(frame, node, written_.back()->function, true);
+}
+
+void GraphImporter::openSearch(Frame& frame, const NodeProto& node) {
+  openWritten(frame, node, searchGraph(node, opsetsOf(frame)), "dyn.search::Mask", searchSteps);
+}
+
+void GraphImporter::openBatchedScan(Frame& frame, const NodeProto& node) {
+  openWritten(frame, node, batchedScan(node, opsetsOf(frame), written_.size()), "dyn.scan::Taken",
+              batchedScanSteps);
 }
 
 void GraphImporter::closeFunction() {

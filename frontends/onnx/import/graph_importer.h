@@ -16,7 +16,7 @@
 #include "frontends/onnx/emit/type_probe.h"
 #include "frontends/onnx/import/graph_order.h"
 #include "frontends/onnx/import/importer.h"
-#include "frontends/onnx/import/search_graph.h"
+#include "frontends/onnx/import/written_graph.h"
 #include "frontends/onnx/map/map_table.h"
 
 namespace dyn::onnx {
@@ -124,8 +124,13 @@ class GraphImporter : private TypeProbe {
   // `seesAround`: the function's nodes may use the names of the graph around the call.
   void openFunction(Frame& frame, const NodeProto& node, const FunctionProto& function,
                     bool seesAround = false);
-  // GreedySearch and BeamSearch.
+  // GreedySearch, BeamSearch, and Scan of operator set 8.
   void openSearch(Frame& frame, const NodeProto& node);
+  void openBatchedScan(Frame& frame, const NodeProto& node);
+  // Nodes in place of this one, which use the operators that `steps` gives.
+  void openWritten(Frame& frame, const NodeProto& node, Result<std::shared_ptr<WrittenGraph>> graph,
+                   std::string_view stepName, Result<text::OperatorFile> (*steps)());
+  std::vector<OperatorSetId> opsetsOf(const Frame& frame) const;
   void closeFunction();
   std::vector<std::string> outputNames() const;
   void closeMain();
@@ -167,7 +172,7 @@ class GraphImporter : private TypeProbe {
   void bindLoopInputs(Frame& body, ControlNode& control);
   void bindScanInputs(Frame& body, ControlNode& control);
   void bindMapInputs(Frame& body, ControlNode& control);
-  void prepareScan(Frame& frame, ControlNode& control);
+  void prepareScan(ControlNode& control);
   void closeBody();
   void closeControl(Frame& frame);
   void finishBranch(Frame& frame, ControlNode& control);
@@ -200,7 +205,7 @@ class GraphImporter : private TypeProbe {
   std::unordered_map<std::string, std::vector<const FunctionProto*>> functions_;  // by "domain:name"
   std::unordered_set<std::string> reportedOnce_;
   std::vector<std::shared_ptr<const text::OperatorFile>> operators_;  // the user's, and Dyn's own
-  std::vector<std::shared_ptr<SearchGraph>> searches_;
+  std::vector<std::shared_ptr<WrittenGraph>> written_;                // by the importer itself
   // What the bodies of the user's operators refer to: functions and data types of the module.
   std::unordered_set<const text::OperatorFile*> usedFiles_;
   std::vector<const Function*> userFunctions_;

@@ -37,12 +37,12 @@ class SearchWriter {
       : node_(node),
         isBeam_(node.opType == "BeamSearch"),
         encoder_(integerOf(node, "model_type", 0) == 1 ? graphOf(node, "encoder") : nullptr),
-        graph_(std::make_shared<SearchGraph>()) {
+        graph_(std::make_shared<WrittenGraph>()) {
     graph_->opsets = std::move(opsets);
     graph_->opsets.push_back({kStepDomain, 1});
   }
 
-  Result<std::shared_ptr<SearchGraph>> write() {
+  Result<std::shared_ptr<WrittenGraph>> write() {
     DYN_CHECK(check());
     nodes_ = &graph_->nodeLists.emplace_back();
     takeInputs();
@@ -171,7 +171,7 @@ class SearchWriter {
     return graph_->names.emplace_back("search/" + std::string(what) + "_" +
                                       std::to_string(graph_->names.size()));
   }
-  std::span<const Text> list(std::vector<Text> names) { return graph_->lists.emplace_back(std::move(names)); }
+  std::span<const Text> list(std::vector<Text> names) { return graph_->list(std::move(names)); }
 
   static AttributeProto number(Text name, int64_t value) {
     AttributeProto attribute = attributeOf(name, AttributeType::integer);
@@ -183,27 +183,10 @@ class SearchWriter {
     attribute.s = value;
     return attribute;
   }
-  static AttributeProto attributeOf(Text name, AttributeType type, const void* items = nullptr,
-                                    size_t count = 0) {
-    AttributeProto attribute;
-    attribute.name = name;
-    attribute.type = type;
-    attribute.items = items;
-    attribute.itemCount = count;
-    return attribute;
-  }
-
   void addNode(Text domain, Text op, std::vector<Text> inputs, std::vector<Text> outputs,
                Attributes attributes) {
-    NodeProto node;
-    node.bytes = node_.bytes;
-    node.name = node_.name;
-    node.opType = op;
-    node.domain = domain;
-    node.inputs = list(std::move(inputs));
-    node.outputs = list(std::move(outputs));
-    node.attributes = graph_->attributeLists.emplace_back(std::move(attributes));
-    nodes_->push_back(node);
+    nodes_->push_back(
+        graph_->node(node_, domain, op, std::move(inputs), std::move(outputs), std::move(attributes)));
   }
   // Operator of search_steps.cpp.
   std::vector<Text> step(Text op, size_t results, std::vector<Text> inputs, Attributes attributes = {}) {
@@ -367,8 +350,8 @@ class SearchWriter {
 
     GraphProto& body = graph_->graphs.emplace_back(decoder);
     body.nodes = *nodes_;
-    body.inputs = values(inputs);
-    body.outputs = values(outputs);
+    body.inputs = graph_->values(node_, inputs);
+    body.outputs = graph_->values(node_, outputs);
     nodes_ = around;
     if (trips.empty()) trips = one("Room", {state_.sequences, most_});
     std::vector<Text> operands = {trips, state_.go}, results;
@@ -504,16 +487,10 @@ class SearchWriter {
     state.next = one("Next", {state.next});
   }
 
-  std::span<const ValueInfoProto> values(const std::vector<Text>& names) {
-    std::vector<ValueInfoProto>& all = graph_->valueLists.emplace_back();
-    for (const Text name : names) all.push_back({node_.bytes, name, nullptr});
-    return all;
-  }
-
   const NodeProto& node_;
   const bool isBeam_;
   const GraphProto* encoder_;  // null: the decoder reads the prompt itself
-  std::shared_ptr<SearchGraph> graph_;
+  std::shared_ptr<WrittenGraph> graph_;
   std::vector<NodeProto>* nodes_ = nullptr;  // of the graph that is being written
   State state_;
   Text encoderMask_, hidden_;
@@ -523,7 +500,7 @@ class SearchWriter {
 
 }  // namespace
 
-Result<std::shared_ptr<SearchGraph>> searchGraph(const NodeProto& node, std::vector<OperatorSetId> opsets) {
+Result<std::shared_ptr<WrittenGraph>> searchGraph(const NodeProto& node, std::vector<OperatorSetId> opsets) {
   return SearchWriter(node, std::move(opsets)).write();
 }
 

@@ -10,30 +10,17 @@
 // Others are an error, unsupportedFeature, that says what.
 #pragma once
 
-#include <deque>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "compiler/support/result.h"
-#include "frontends/onnx/read/onnx_model.h"
+#include "frontends/onnx/import/written_graph.h"
 
 namespace dyn::onnx {
 
 bool isSearchOperator(std::string_view domain, std::string_view name);
 
-// The graph and what it is made of. It refers to the model's parts, so the model has to live longer.
-struct SearchGraph {
-  FunctionProto function;
-  std::deque<std::string> names;
-  std::deque<std::vector<Text>> lists;
-  std::deque<std::vector<NodeProto>> nodeLists;
-  std::deque<std::vector<AttributeProto>> attributeLists;
-  std::deque<std::vector<ValueInfoProto>> valueLists;
-  std::deque<GraphProto> graphs;
-  std::vector<OperatorSetId> opsets;
-};
 // `opsets`: of the function or graph around the node.
-Result<std::shared_ptr<SearchGraph>> searchGraph(const NodeProto& node, std::vector<OperatorSetId> opsets);
+Result<std::shared_ptr<WrittenGraph>> searchGraph(const NodeProto& node, std::vector<OperatorSetId> opsets);
 
 }  // namespace dyn::onnx
