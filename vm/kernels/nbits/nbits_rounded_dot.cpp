@@ -21,6 +21,13 @@ inline int64_t evenPlace(int64_t depth) {
   return static_cast<int64_t>(whole - within + within / 2);
 }
 
+// An address that is taken as it is: places near it are told by it alone.
+template <typename T>
+inline const T* held(const T* address) {
+  __asm__("" : "+r"(address));
+  return address;
+}
+
 // Rows times a few columns: what a block of a row needs is read once for all of them. Each element of the
 // result has the same bits for any number of rows and of columns.
 template <int kRows, int kColumns, bool kOwnZeros, bool kShortBlocks>
@@ -28,15 +35,20 @@ struct FewColumns {
   using Whole = int32x4_t[kRows][kColumns];
   using Sums = float32x4_t[kRows][kColumns];
   using Weights = const uint8_t* [kColumns];
+  struct Group {  // what four blocks of the first row have
+    const int8_t* numbers;
+    const int32_t* blockSums;
+  };
 
   const NbitsMatrix& m;
   const RoundedRows& rows;
   const int64_t column, block = kShortBlocks ? kStep : m.block;
 
-  inline __attribute__((always_inline)) void begin(int64_t at, Whole& whole) const {
+  // blockSum: of the first row.
+  inline __attribute__((always_inline)) void begin(int64_t at, const int32_t* blockSum, Whole& whole) const {
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r) {
-      const int32x4_t sum = vsetq_lane_s32(rows.blockSums[r * rows.blocks + at], vdupq_n_s32(0), 0);
+      const int32x4_t sum = vsetq_lane_s32(blockSum[r * rows.blocks], vdupq_n_s32(0), 0);
 #pragma GCC unroll 4
       for (int c = 0; c < kColumns; ++c)
         whole[r][c] = kOwnZeros ? vmulq_n_s32(sum, static_cast<int32_t>(nbitsZero(m, column + c, at)))
@@ -66,14 +78,14 @@ struct FewColumns {
 
   // Scales of four blocks, of which one is taken.
   template <int kBlock>
-  inline __attribute__((always_inline)) void addBlock(const Weights& from, int64_t first,
+  inline __attribute__((always_inline)) void addBlock(const Weights& from, int64_t first, const Group& group,
                                                       const float32x4_t (&scales)[kRows][kColumns],
                                                       Sums& sums) const {
     const int64_t at = first + kBlock;
     Whole whole;
-    begin(at, whole);
+    begin(at, group.blockSums + kBlock, whole);
     if constexpr (kShortBlocks)  // four of them are a run
-      multiply(from, kBlock * kStep / 2, rows.numbers + first * kStep + kBlock * kStep / 2, whole);
+      multiply(from, kBlock * kStep / 2, group.numbers + kBlock * kStep / 2, whole);
     else
       for (int64_t depth = at * block; depth < (at + 1) * block; depth += kStep)
         multiply(from, (depth - first * block) / 2, rows.numbers + evenPlace(depth), whole);
@@ -96,16 +108,17 @@ struct FewColumns {
     for (int c = 0; c < kColumns; ++c) from[c] = m.weights + (column + c) * m.columnBytes();
     int64_t at = 0;
     for (; at + 4 <= m.blocks; at += 4) {
+      const Group group{held(rows.numbers + at * block), held(rows.blockSums + at)};
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
         for (int c = 0; c < kColumns; ++c)
           scales[r][c] = vmulq_f32(vld1q_f32(columnScales + c * m.blocks + at),
                                    vld1q_f32(rows.scales + r * rows.blocks + at));
-      addBlock<0>(from, at, scales, sums);
-      addBlock<1>(from, at, scales, sums);
-      addBlock<2>(from, at, scales, sums);
-      addBlock<3>(from, at, scales, sums);
+      addBlock<0>(from, at, group, scales, sums);
+      addBlock<1>(from, at, group, scales, sums);
+      addBlock<2>(from, at, group, scales, sums);
+      addBlock<3>(from, at, group, scales, sums);
 #pragma GCC unroll 4
       for (int c = 0; c < kColumns; ++c) from[c] += 2 * block;
     }
@@ -115,6 +128,7 @@ struct FewColumns {
                                : 0.0f;
     };
     if (at < m.blocks) {
+      const Group group{rows.numbers + at * block, rows.blockSums + at};
 #pragma GCC unroll 4
       for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
@@ -122,9 +136,9 @@ struct FewColumns {
           const float left[4] = {scaleOf(r, c, 0), scaleOf(r, c, 1), scaleOf(r, c, 2), 0.0f};
           scales[r][c] = vld1q_f32(left);
         }
-      addBlock<0>(from, at, scales, sums);
-      if (at + 1 < m.blocks) addBlock<1>(from, at, scales, sums);
-      if (at + 2 < m.blocks) addBlock<2>(from, at, scales, sums);
+      addBlock<0>(from, at, group, scales, sums);
+      if (at + 1 < m.blocks) addBlock<1>(from, at, group, scales, sums);
+      if (at + 2 < m.blocks) addBlock<2>(from, at, group, scales, sums);
     }
 #pragma GCC unroll 4
     for (int r = 0; r < kRows; ++r)
