@@ -114,6 +114,7 @@ for op in "Add Mul Div Greater".split():
     row(op, "a:T[n,m] b:T[m]", "f32", fills=fills)
     row(op, "a:T[n,m] b:T[n,1]", "f32", fills=fills)
     row(op, "a:T[n,m] b:T[]", "f32 i64" if op != "Greater" else "f32", fills=fills)
+row("Div", "a:T[n,m] b:T[m]", "i64", fills={"b": "1 5"}, sizes=[{"n": 500, "m": 5}, {"n": 3000, "m": 17}, {"n": 30000, "m": 63}])
 row("Add", "a:f32[n,c,h,w] b:f32[c,1,1]", sizes=IMAGES)
 row("Add", "a:f32[n,1] b:f32[1,m]")
 row("PRelu", "a:f32[n,c,h,w] b:f32[c,1,1]", sizes=IMAGES, shows="prelu")
@@ -287,6 +288,7 @@ row("MaxUnpool", "x:f32[n,c,h,w] i:i64[n,c,h,w]", "", [{"kernel_shape": [2, 2], 
 # Selection.
 for k in (1, 10, 100):
     row("TopK", f"x:T[n,m] k=[{k}]", "f32 i64" if k == 10 else "f32", outputs=2, sizes=[{"n": 16, "m": 128}, {"n": 16, "m": 4096}, {"n": 64, "m": 50257}], shows="topk")
+row("TopK", "x:T[n,m] k=[1]", "f32 f64 i64 u8", outputs=2, sizes=[{"n": 500, "m": 5}, {"n": 3000, "m": 17}, {"n": 30000, "m": 63}], shows="topk")
 row("TopK", "x:T[n,m] k=[10]", "f64 i64 i32 u8", [{"axis": 0}], outputs=2, sizes=[{"n": 128, "m": 16}, {"n": 1024, "m": 64}, {"n": 4096, "m": 512}], shows="topk")
 row("TopK", "x:f32[n,m] k=[10]", "", [{"axis": 0}, {"largest": 0}, {"sorted": 0}], outputs=2, sizes=[{"n": 128, "m": 16}, {"n": 1024, "m": 64}, {"n": 4096, "m": 512}], shows="topk")
 row("Unique", "x:T[n]", "f32 i64", [{}, {"sorted": 0}], outputs=4, fills={"x": "0 99"}, sizes=[{"n": 64}, {"n": 4096}, {"n": 200000}])

@@ -70,6 +70,11 @@ bool KernelEmitter::divides(Expr e) {
          isData(e.operands()[1]);
 }
 
+// Of 64 bits, which is done by a branch (ScalarEmitter::divisionBySize)?
+bool KernelEmitter::dividesBySize(Expr e) {
+  return divides(e) && (e.dtype() == Dtype::i64 || e.dtype() == Dtype::u64);
+}
+
 // Is it a cast of data between reals and integers of 64 bits on a machine without vectors of such casts?
 // (AVX2: each lane is one conversion, taken out of the vector and put back.)
 bool KernelEmitter::castsBySize(Expr e) {
@@ -538,13 +543,18 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
   x = uniform ? a.value : vector(a);
   y = uniform ? b.value : vector(b);
   Value* result;
+  const auto arithmetic = [&](Value* by) {
+    return !uniform && dividesBySize(e) && !llvm::isa<llvm::Constant>(y)
+               ? ops_.divisionBySize(op, x, by, dtype)
+               : ops_.binary(op, x, by, dtype);
+  };
   const bool signedDivision = division && dtypeClass(dtype) == DtypeClass::integer && isData(right);
   if (signedDivision) {
     // smallest / -1 traps on x86; division by -1 is negation, which wraps.
     llvm::Type* type = x->getType();
     Value* minusOne = b_.CreateICmpEQ(y, ops_.splatInt(type, -1));
     Value* safe = b_.CreateSelect(minusOne, ops_.splatInt(type, 1), y);
-    result = ops_.binary(op, x, safe, dtype);
+    result = arithmetic(safe);
     const bool quotient = op == BinaryOp::div || op == BinaryOp::floorDiv;
     result = b_.CreateSelect(
         minusOne, quotient ? ops_.unary(loop::UnaryOp::neg, x, dtype) : llvm::Constant::getNullValue(type),
@@ -554,7 +564,7 @@ Result<LaneValue> KernelEmitter::binaryValue(Expr e) {
   } else if (op == BinaryOp::pow && b.isUniform()) {
     result = ops_.integerPowerOfUniform(x, b.value, dtype);
   } else {
-    result = ops_.binary(op, x, y, dtype);
+    result = arithmetic(y);
   }
   return uniform ? LaneValue::uniform(result) : LaneValue::varying(result);
 }

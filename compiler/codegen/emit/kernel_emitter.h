@@ -322,6 +322,7 @@ class KernelEmitter {
   bool anyPart(loop::Expr root, std::unordered_map<uint32_t, bool>& memo, const Own& own);
   bool isData(loop::Expr e);
   bool divides(loop::Expr e);
+  bool dividesBySize(loop::Expr e);
   bool branches(loop::Expr e);
   bool castsBySize(loop::Expr e);
   bool mayFault(loop::Expr e);

@@ -66,9 +66,6 @@ llvm::Type* memoryType(llvm::LLVMContext& context, Dtype dtype) {
   }
 }
 
-namespace {
-
-// `scalar`, or a vector of it with as many lanes as `like` has.
 llvm::Type* withLanesOf(llvm::Type* like, llvm::Type* scalar) {
   if (auto* vector = llvm::dyn_cast<llvm::VectorType>(like))
     return llvm::VectorType::get(scalar, vector->getElementCount());
@@ -76,6 +73,8 @@ llvm::Type* withLanesOf(llvm::Type* like, llvm::Type* scalar) {
 }
 
 bool isSignedInteger(Dtype d) { return dtypeClass(d) == DtypeClass::integer; }
+
+namespace {
 
 // Types that take less than the byte they are held in; 0: others.
 unsigned narrowBits(Dtype d) {
@@ -268,34 +267,6 @@ Value* ScalarEmitter::unary(UnaryOp op, Value* a, Dtype dtype) {
   }
 }
 
-// No machine here divides vectors of integers. Up to 32 bits a quotient of doubles (16: of floats) has bits
-// enough: a / b lies further below a whole number than rounding reaches. Divisors that are constants become
-// multiplications in LLVM.
-Value* ScalarEmitter::divide(Value* a, Value* b, Dtype dtype) {
-  const bool isSigned = isSignedInteger(dtype);
-  llvm::Type* type = a->getType();
-  const unsigned bits = type->getScalarSizeInBits();
-  if (!type->isVectorTy() || bits > 32 || llvm::isa<llvm::Constant>(b))
-    return isSigned ? b_.CreateSDiv(a, b) : b_.CreateUDiv(a, b);
-  llvm::Type* real = withLanesOf(type, bits == 32 ? b_.getDoubleTy() : b_.getFloatTy());
-  auto widened = [&](Value* v) { return isSigned ? b_.CreateSIToFP(v, real) : b_.CreateUIToFP(v, real); };
-  Value* quotient = b_.CreateFDiv(widened(a), widened(b));
-  // -2^31 / -1 alone does not fit, and the caller sees to it.
-  llvm::Type* i32 = withLanesOf(type, b_.getInt32Ty());
-  Value* whole = isSigned || bits < 32 ? b_.CreateFPToSI(quotient, i32) : b_.CreateFPToUI(quotient, i32);
-  return bits == 32 ? whole : b_.CreateTrunc(whole, type);
-}
-
-Value* ScalarEmitter::floorDivide(Value* a, Value* b, Dtype dtype) {
-  Value* quotient = divide(a, b, dtype);
-  if (!isSignedInteger(dtype)) return quotient;
-  llvm::Type* type = a->getType();
-  Value* rest = b_.CreateSub(a, b_.CreateMul(quotient, b));
-  Value* inexact = b_.CreateICmpNE(rest, splatInt(type, 0));
-  Value* opposite = b_.CreateICmpSLT(b_.CreateXor(rest, b), splatInt(type, 0));
-  return b_.CreateSub(quotient, b_.CreateZExt(b_.CreateAnd(inexact, opposite), type));
-}
-
 Value* ScalarEmitter::shift(BinaryOp op, Value* a, Value* b, Dtype dtype) {
   llvm::Type* type = a->getType();
   const unsigned bits = narrowBits(dtype) ? narrowBits(dtype) : type->getScalarSizeInBits();
@@ -466,9 +437,9 @@ Value* ScalarEmitter::binary(BinaryOp op, Value* a, Value* b, Dtype dtype) {
       return wrapped(divide(a, b, dtype), dtype);
     case BinaryOp::floorDiv:
       if (real) return round(b_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, b_.CreateFDiv(a, b)), dtype);
-      return wrapped(floorDivide(a, b, dtype), dtype);
+      return wrapped(floored(divide(a, b, dtype), a, b, dtype), dtype);
     case BinaryOp::mod: {
-      if (!real) return b_.CreateSub(a, b_.CreateMul(floorDivide(a, b, dtype), b));
+      if (!real) return b_.CreateSub(a, b_.CreateMul(floored(divide(a, b, dtype), a, b, dtype), b));
       Value* rest = emitMath(MathFunction::fmod, b_, a, b);
       llvm::Type* type = a->getType();
       Value* nonZero = b_.CreateFCmpONE(rest, splat(type, 0));

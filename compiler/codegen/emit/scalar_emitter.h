@@ -14,6 +14,9 @@ namespace dyn {
 llvm::Type* valueType(llvm::LLVMContext& context, Dtype dtype);
 // The LLVM type of one element in memory.
 llvm::Type* memoryType(llvm::LLVMContext& context, Dtype dtype);
+// `scalar`, or a vector of it with as many lanes as `like` has.
+llvm::Type* withLanesOf(llvm::Type* like, llvm::Type* scalar);
+bool isSignedInteger(Dtype d);
 
 class ScalarEmitter {
  public:
@@ -24,6 +27,9 @@ class ScalarEmitter {
   llvm::Value* unary(loop::UnaryOp op, llvm::Value* a, Dtype dtype);
   // Divisors of integer divisions must be non-zero (the caller guards them).
   llvm::Value* binary(loop::BinaryOp op, llvm::Value* a, llvm::Value* b, Dtype dtype);
+  // The four divisions of vectors of 64-bit integers: by way of reals where all lanes are small, which is
+  // decided by a branch.
+  llvm::Value* divisionBySize(loop::BinaryOp op, llvm::Value* a, llvm::Value* b, Dtype dtype);
   // Reals: all lanes of `a` to one exponent, a scalar. The few that most models have multiply or take a root;
   // which it is decides a branch, where the exponent is not a constant.
   llvm::Value* powerOfUniform(llvm::Value* a, llvm::Value* exponent, Dtype dtype);
@@ -54,7 +60,9 @@ class ScalarEmitter {
   llvm::Value* easyPower(llvm::Value* a, double exponent);
   // Rounded toward 0.
   llvm::Value* divide(llvm::Value* a, llvm::Value* b, Dtype dtype);
-  llvm::Value* floorDivide(llvm::Value* a, llvm::Value* b, Dtype dtype);
+  llvm::Value* quotientBySize(llvm::Value* a, llvm::Value* b, Dtype dtype);
+  // Of the quotient a / b that is rounded toward 0: the one that is rounded down.
+  llvm::Value* floored(llvm::Value* quotient, llvm::Value* a, llvm::Value* b, Dtype dtype);
   llvm::Value* integerPower(llvm::Value* base, llvm::Value* exponent, Dtype dtype);
   llvm::Value* shift(loop::BinaryOp op, llvm::Value* a, llvm::Value* b, Dtype dtype);
   llvm::Value* minMax(bool wantMin, llvm::Value* a, llvm::Value* b, Dtype dtype);

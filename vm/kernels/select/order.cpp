@@ -36,6 +36,7 @@ struct RowSelection {
 
   template <typename T>
   void run() const {
+    if (count == 1 && view.inner == 1 && FirstOfRow<T>::takes(view.size)) return oneOfEach<T>();
     if (count > 0 && ShortRows<T>::takes(view.size, count))
       return forEachRow<T>([&] { return ShortRows<T>(count, largest); },
                            [&](auto& rows, const T* from, int64_t stride, const auto& put) {
@@ -53,14 +54,44 @@ struct RowSelection {
   }
 
  private:
+  uint32_t taskCount() const { return x->elementCount > 32768 ? call.threadCount() : 1; }
+
+  // Of rows whose elements lie side by side, one.
+  template <typename T>
+  void oneOfEach() const {
+    call.split(view.outer, taskCount(), [&](int64_t begin, int64_t end) {
+      const FirstOfRow<T> first(largest);
+      const T* from = x->as<T>() + begin * view.size;
+      T* kept = values ? values->as<T>() : nullptr;
+      int64_t* places = indexes ? indexes->as<int64_t>() : nullptr;
+      const int64_t size = view.size;
+      const auto put = [&](int64_t row, const T* own, int64_t place) {
+        if (kept) kept[row] = own[place];
+        if (places) places[row] = place;
+      };
+      int64_t row = begin;
+      if constexpr (FirstOfRow<T>::kLanes)
+        for (constexpr int64_t kTogether = FirstOfRow<T>::kTogether; row + kTogether <= end;
+             row += kTogether) {
+          if (row % 64 < kTogether && call.cancelled()) return;
+          int64_t found[kTogether];
+          first.placesTogether(from, size, found);
+          for (int64_t i = 0; i < kTogether; ++i, from += size) put(row + i, from, found[i]);
+        }
+      for (; row < end; ++row, from += size) {
+        if (row % 64 == 0 && call.cancelled()) return;
+        put(row, from, first.place(from, size, 1));
+      }
+    });
+  }
+
   // As many rows as a finder takes, which lie beside each other. The last ones of an axis are found with some
   // of those before them.
   template <typename T, typename Item>
   void besideEachOther() const {
     using Order = ColumnOrder<T, Item>;
     const int64_t blocks = (view.inner + Order::kColumns - 1) / Order::kColumns;
-    const uint32_t tasks = x->elementCount > 32768 ? call.threadCount() : 1;
-    call.split(view.outer * blocks, tasks, [&](int64_t begin, int64_t end) {
+    call.split(view.outer * blocks, taskCount(), [&](int64_t begin, int64_t end) {
       Order order(count, largest);
       for (int64_t block = begin; block < end && !call.cancelled(); ++block) {
         const int64_t outer = block / blocks, first = block % blocks * Order::kColumns;
@@ -107,8 +138,7 @@ struct RowSelection {
   template <typename T, typename Make, typename Find>
   void forEachRow(const Make& make, const Find& find) const {
     const int64_t rows = view.outer * view.inner;
-    const uint32_t tasks = x->elementCount > 32768 ? call.threadCount() : 1;
-    call.split(rows, tasks, [&](int64_t begin, int64_t end) {
+    call.split(rows, taskCount(), [&](int64_t begin, int64_t end) {
       auto finder = make();
       const int64_t together = columnsTogether<T>();
       std::vector<T> columns(static_cast<size_t>(together > 1 ? together * pitchOfColumns<T>() : 0));

@@ -14,50 +14,65 @@ namespace dyn::vm::kernels {
 // row whose elements are counted.
 constexpr int64_t kShortRow = 256, kMostKept = 8, kCountedRow = 64;
 
+// The place of the first of `size` ranks, at least one.
+template <typename RankAt>
+inline int64_t placeOfFirst(int64_t size, const RankAt& rankAt) {
+  using Rank = decltype(rankAt(0));
+  constexpr int64_t kLists = 4;  // none waits for another
+  if (size < 2 * kLists) {
+    Rank kept = rankAt(0);
+    int64_t at = 0;
+    for (int64_t i = 1; i < size; ++i) {
+      const Rank rank = rankAt(i);
+      const bool before = rank < kept;
+      kept = before ? rank : kept;
+      at = before ? i : at;
+    }
+    return at;
+  }
+  Rank kept[kLists];
+  int64_t at[kLists];
+  const auto put = [&](int64_t list, int64_t i) {
+    const Rank rank = rankAt(i);
+    const bool before = rank < kept[list];
+    kept[list] = before ? rank : kept[list];
+    at[list] = before ? i : at[list];
+  };
+#pragma GCC unroll 4
+  for (int64_t list = 0; list < kLists; ++list) kept[list] = rankAt(list), at[list] = list;
+  int64_t i = kLists;
+  for (; i + kLists <= size; i += kLists)
+#pragma GCC unroll 4
+    for (int64_t list = 0; list < kLists; ++list) put(list, i + list);
+  for (; i < size; ++i) put(0, i);
+  Rank best = kept[0];
+  int64_t place = at[0];
+#pragma GCC unroll 4
+  for (int64_t list = 1; list < kLists; ++list) {
+    const bool before = (kept[list] < best) | ((kept[list] == best) & (at[list] < place));
+    best = before ? kept[list] : best;
+    place = before ? at[list] : place;
+  }
+  return place;
+}
+
 // The places of the first kCount of `size` ranks, at least kCount, in order.
 template <int kCount, typename Rank>
 inline void keepFirstPlaces(const Rank* ranks, int64_t size, int64_t* places) {
   if constexpr (sizeof(Rank) <= 4) {
-    // Rank and place in one word: each moves those behind it down by one. One alone has no other to wait for.
-    constexpr int kLists = kCount == 1 ? 4 : 1;
-    uint64_t words[kLists][kCount];
-    for (auto& list : words)
-      for (uint64_t& word : list) word = ~uint64_t{0};
-    const auto put = [&](uint64_t(&list)[kCount], int64_t i) {
+    // Rank and place in one word: each moves those behind it down by one.
+    uint64_t words[kCount];
+    for (uint64_t& word : words) word = ~uint64_t{0};
+    for (int64_t i = 0; i < size; ++i) {
       uint64_t word = static_cast<uint64_t>(ranks[i]) << 32 | static_cast<uint64_t>(i);
 #pragma GCC unroll 8
       for (int k = 0; k < kCount; ++k) {
-        const uint64_t here = list[k];
-        list[k] = word < here ? word : here;
+        const uint64_t here = words[k];
+        words[k] = word < here ? word : here;
         word = word < here ? here : word;
       }
-    };
-    int64_t i = 0;
-    for (; i + kLists <= size; i += kLists)
-#pragma GCC unroll 4
-      for (int list = 0; list < kLists; ++list) put(words[list], i + list);
-    for (; i < size; ++i) put(words[0], i);
-    if constexpr (kLists > 1)
-      for (int list = 1; list < kLists; ++list) words[0][0] = std::min(words[0][0], words[list][0]);
-    for (int k = 0; k < kCount; ++k) places[k] = static_cast<int64_t>(words[0][k] & 0xffffffffu);
-  } else if constexpr (kCount == 1) {
-    constexpr int64_t kLists = 4;
-    Rank kept[kLists] = {ranks[0], ranks[0], ranks[0], ranks[0]};
-    int64_t at[kLists] = {};
-    const auto put = [&](int64_t list, int64_t i) {
-      const bool before = ranks[i] < kept[list];
-      kept[list] = before ? ranks[i] : kept[list];
-      at[list] = before ? i : at[list];
-    };
-    int64_t i = 0;
-    for (; i + kLists <= size; i += kLists)
-#pragma GCC unroll 4
-      for (int64_t list = 0; list < kLists; ++list) put(list, i + list);
-    for (; i < size; ++i) put(0, i);
-    int64_t best = 0;
-    for (int64_t list = 1; list < kLists; ++list)
-      if (kept[list] < kept[best] || (kept[list] == kept[best] && at[list] < at[best])) best = list;
-    places[0] = at[best];
+    }
+    for (int k = 0; k < kCount; ++k) places[k] = static_cast<int64_t>(words[k] & 0xffffffffu);
   } else {
     Rank kept[kCount];
     for (int k = 0; k < kCount; ++k) places[k] = -1, kept[k] = static_cast<Rank>(~Rank{0});
@@ -140,6 +155,81 @@ class CountedRow {
   uint8_t order_[kCountedRow];
 };
 
+// The ranks of `size` elements from[i * stride]; `flip`: all bits where the order is descending.
+template <typename T, typename Rank = typename RankOf<T>::Rank, typename Wide>
+inline void readRanks(const T* from, int64_t size, int64_t stride, Rank flip, Wide* ranks) {
+  const auto rankAt = [&](int64_t i) { return static_cast<Rank>(RankOf<T>::of(from[i]) ^ flip); };
+  if (stride == 1)
+    for (int64_t i = 0; i < size; ++i) ranks[i] = rankAt(i);
+  else
+    for (int64_t i = 0; i < size; ++i) ranks[i] = rankAt(i * stride);
+}
+
+// Finds the place of the first element of rows that are short, as RowOrder does.
+template <typename T>
+class FirstOfRow {
+ public:
+  using Rank = typename RankOf<T>::Rank;
+
+  static constexpr bool kLanes = std::is_floating_point_v<T>;
+  static constexpr int64_t kTogether = kLanes ? 4 : 1;
+
+  static bool takes(int64_t size) { return size <= kShortRow; }
+  explicit FirstOfRow(bool descending) : flip_(descending ? static_cast<Rank>(~Rank{0}) : Rank{0}) {}
+
+  // Of `size` elements from[i * stride], at least one.
+  int64_t place(const T* from, int64_t size, int64_t stride) const {
+    const auto rankAt = [from, flip = flip_](int64_t i) {
+      return static_cast<Rank>(RankOf<T>::of(from[i]) ^ flip);
+    };
+    if (stride == 1) return placeOfFirst(size, rankAt);
+    return placeOfFirst(size, [&](int64_t i) { return rankAt(i * stride); });
+  }
+  // Of kTogether rows of `size` reals, one behind the other: a lane for each, as long as none is a NaN.
+  void placesTogether(const T* from, int64_t size, int64_t* places) const {
+    if (flip_ != 0 ? lanesFound<true>(from, size, places) : lanesFound<false>(from, size, places)) return;
+    for (int64_t row = 0; row < kTogether; ++row) places[row] = place(from + row * size, size, 1);
+  }
+
+ private:
+  // Vectors of 16 bytes, which every machine has.
+  template <bool kDescending>
+  static bool lanesFound(const T* from, int64_t size, int64_t* places) {
+    using Place = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+    constexpr int64_t kWidth = 16 / static_cast<int64_t>(sizeof(T)), kVectors = kTogether / kWidth;
+    typedef T Lanes __attribute__((vector_size(16)));
+    typedef Place Places __attribute__((vector_size(16)));
+    const auto lanesAt = [size](const T* p) {
+      if constexpr (kWidth == 4)
+        return Lanes{p[0], p[size], p[2 * size], p[3 * size]};
+      else
+        return Lanes{p[0], p[size]};
+    };
+    Lanes best[kVectors];
+    Places at[kVectors] = {}, isNan = {};
+    for (int64_t v = 0; v < kVectors; ++v) {
+      best[v] = lanesAt(from + v * kWidth * size);
+      isNan |= best[v] != best[v];
+    }
+    for (int64_t i = 1; i < size; ++i) {
+#pragma GCC unroll 2
+      for (int64_t v = 0; v < kVectors; ++v) {
+        const Lanes here = lanesAt(from + v * kWidth * size + i);
+        const Places before = kDescending ? here > best[v] : here < best[v];
+        best[v] = before ? here : best[v];
+        at[v] = before ? Places{} + static_cast<Place>(i) : at[v];
+        isNan |= here != here;
+      }
+    }
+    for (int64_t lane = 0; lane < kWidth; ++lane)
+      if (isNan[lane] != 0) return false;
+    for (int64_t row = 0; row < kTogether; ++row) places[row] = at[row / kWidth][row % kWidth];
+    return true;
+  }
+
+  const Rank flip_;
+};
+
 // Finds the places of the first elements of rows that are short, in order, as RowOrder does.
 template <typename T>
 class ShortRows {
@@ -150,16 +240,21 @@ class ShortRows {
     return count <= kMostKept ? size <= kShortRow : size <= kCountedRow && sizeof(Rank) <= 4;
   }
   ShortRows(int64_t count, bool descending)
-      : keep_(count <= kMostKept ? keeping(count, std::make_integer_sequence<int, kMostKept>()) : nullptr),
+      : keep_(count > 1 && count <= kMostKept
+                  ? keeping(count, std::make_integer_sequence<int, kMostKept - 1>())
+                  : nullptr),
         count_(count),
-        flip_(descending ? static_cast<Rank>(~Rank{0}) : Rank{0}) {}
+        flip_(descending ? static_cast<Rank>(~Rank{0}) : Rank{0}),
+        one_(descending) {}
 
   // Of `size` elements from[i * stride]. Valid until the next call.
   const int64_t* first(const T* from, int64_t size, int64_t stride) {
-    if (keep_)
-      readRanks(from, size, stride, ranks_), keep_(ranks_, size, places_);
+    if (count_ == 1)
+      places_[0] = one_.place(from, size, stride);
+    else if (keep_)
+      readRanks(from, size, stride, flip_, ranks_), keep_(ranks_, size, places_);
     else if constexpr (sizeof(Rank) <= 4)
-      readRanks(from, size, stride, wide_), counted_.order(wide_, size, count_, places_);
+      readRanks(from, size, stride, flip_, wide_), counted_.order(wide_, size, count_, places_);
     return places_;
   }
 
@@ -168,22 +263,13 @@ class ShortRows {
 
   template <int... kLess>
   static Keep keeping(int64_t count, std::integer_sequence<int, kLess...>) {
-    static constexpr Keep all[] = {&keepFirstPlaces<kLess + 1, Rank>...};
-    return all[std::max<int64_t>(count, 1) - 1];
+    static constexpr Keep all[] = {&keepFirstPlaces<kLess + 2, Rank>...};
+    return all[count - 2];
   }
-  template <typename Wide>
-  void readRanks(const T* from, int64_t size, int64_t stride, Wide* ranks) const {
-    const Rank flip = flip_;
-    const auto rankAt = [&](int64_t i) { return static_cast<Rank>(RankOf<T>::of(from[i]) ^ flip); };
-    if (stride == 1)
-      for (int64_t i = 0; i < size; ++i) ranks[i] = rankAt(i);
-    else
-      for (int64_t i = 0; i < size; ++i) ranks[i] = rankAt(i * stride);
-  }
-
   const Keep keep_;
   const int64_t count_;
   const Rank flip_;
+  const FirstOfRow<T> one_;
   Rank ranks_[kShortRow];
   uint32_t wide_[kCountedRow];
   int64_t places_[kCountedRow];
