@@ -179,6 +179,7 @@ class FirstOfRow {
 
   // Of `size` elements from[i * stride], at least one.
   int64_t place(const T* from, int64_t size, int64_t stride) const {
+    if (sizeof(T) == 2 && size >= kVectorsPay) return placeOfRanks(from, size, stride);
     const auto rankAt = [from, flip = flip_](int64_t i) {
       return static_cast<Rank>(RankOf<T>::of(from[i]) ^ flip);
     };
@@ -225,6 +226,25 @@ class FirstOfRow {
       if (isNan[lane] != 0) return false;
     for (int64_t row = 0; row < kTogether; ++row) places[row] = at[row / kWidth][row % kWidth];
     return true;
+  }
+
+  // Ranks are made by vectors first, then compared with their places, a word each.
+  static constexpr int64_t kVectorsPay = 24;
+  int64_t placeOfRanks(const T* from, int64_t size, int64_t stride) const {
+    uint32_t ranks[kShortRow];
+    readRanks(from, size, stride, flip_, ranks);
+    constexpr int64_t kLists = 4;  // none waits for another
+    uint64_t first[kLists] = {~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}, ~uint64_t{0}};
+    const auto put = [&](int64_t list, int64_t i) {
+      const uint64_t word = static_cast<uint64_t>(ranks[i]) << 32 | static_cast<uint64_t>(i);
+      first[list] = word < first[list] ? word : first[list];
+    };
+    int64_t i = 0;
+    for (; i + kLists <= size; i += kLists)
+#pragma GCC unroll 4
+      for (int64_t list = 0; list < kLists; ++list) put(list, i + list);
+    for (; i < size; ++i) put(0, i);
+    return static_cast<int64_t>(std::min({first[0], first[1], first[2], first[3]}) & 0xffffffffu);
   }
 
   const Rank flip_;
