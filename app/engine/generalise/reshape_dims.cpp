@@ -122,28 +122,56 @@ class Matching {
                        [&](Dim open) { return valueOf_(open) == 1; });
   }
 
+  // What a dim is of a group's sizes multiplied in order of rows: from those before it to those with it.
+  struct Span {
+    int64_t first, last;
+
+    bool meets(Span other) const { return first < other.last && other.first < last; }
+  };
+
   bool group(size_t fromBegin, size_t fromEnd, size_t begin, size_t end) {
     Factors factors;
-    for (size_t i = fromBegin; i < fromEnd; ++i) factors.add(from_[i]);
+    std::vector<Span> spans, targets;  // of the dim that an open factor is of; of the targets
+    int64_t before = 1;
+    for (size_t i = fromBegin; i < fromEnd; ++i) {
+      factors.add(from_[i]);
+      const int64_t upTo = before * valueOf_(from_[i]).value_or(1);
+      spans.resize(factors.open.size(), {before, upTo});
+      before = upTo;
+    }
+    before = 1;
+    for (size_t k = begin; k < end; ++k) {
+      targets.push_back({before, before * target_[k]});
+      before *= target_[k];
+    }
     std::vector<int64_t> rest(target_.begin() + static_cast<ptrdiff_t>(begin),
                               target_.begin() + static_cast<ptrdiff_t>(end));
     std::vector<int64_t> restOfSecond(rest.size(), 0);
     for (size_t k = 0; second_ != nullptr && k < rest.size(); ++k)
       restOfSecond[k] = second_->target[begin + k];
     std::vector<Dim> made(rest.size(), context_->constant(1));
-    for (const Dim open : factors.open) {
+    for (size_t factor = 0; factor < factors.open.size(); ++factor) {
+      const Dim open = factors.open[factor];
       const auto value = valueOf_(open);
       const int64_t valueOfSecond = second_ != nullptr ? second_->valueOf(open).value_or(0) : 0;  // 0: none
       if (!value || *value < 1) return false;
-      std::vector<size_t> exact, divided;
+      // Places that elements of the dim go to come before those that are such a size by chance.
+      std::vector<size_t> exact, divided, exactElsewhere, dividedElsewhere;
       for (size_t k = 0; k < rest.size(); ++k) {
         if (rest[k] % *value != 0) continue;
         if (valueOfSecond > 0 && (restOfSecond[k] % valueOfSecond != 0 ||
                                   !agrees(rest[k] / *value, restOfSecond[k] / valueOfSecond)))
           continue;
-        (rest[k] == *value ? exact : divided).push_back(k);
+        const bool isExact = rest[k] == *value;
+        if (*value == 1 || spans[factor].meets(targets[k]))
+          (isExact ? exact : divided).push_back(k);
+        else
+          (isExact ? exactElsewhere : dividedElsewhere).push_back(k);
       }
-      const std::vector<size_t>& places = exact.empty() ? divided : exact;
+      const std::vector<size_t>& places = !exact.empty()            ? exact
+                                          : !divided.empty()        ? divided
+                                          : !exactElsewhere.empty() ? exactElsewhere
+                                                                    : dividedElsewhere;
       if (places.empty()) return false;
       const size_t at = places[static_cast<size_t>(choose(static_cast<int>(places.size())))];
       rest[at] /= *value;

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 
 #include "frontends/onnx/import/written_graph.h"
 #include "frontends/text/operators.h"
@@ -18,6 +19,9 @@ namespace dyn::onnx {
 // The domain of the Scans that are written here: they have the form of operator set 9, and their bodies stay
 // in the model's operator set.
 inline constexpr Text kScanDomain = "dyn.scan";
+inline bool isScanOfWritten(std::string_view domain, std::string_view name) {
+  return domain == kScanDomain && name == "Scan";
+}
 
 // `opsets`: of the function or graph around the node. `number`: another one for each call.
 Result<std::shared_ptr<WrittenGraph>> batchedScan(const NodeProto& node, std::vector<OperatorSetId> opsets,

@@ -8,7 +8,7 @@ namespace dyn::onnx {
 
 bool isControlOperator(std::string_view domain, std::string_view name) {
   if (domain == "ai.onnx.preview") return name == "FlexAttention";
-  if (domain == kScanDomain) return name == "Scan";
+  if (isScanOfWritten(domain, name)) return true;
   return domain.empty() && (name == "If" || name == "Loop" || name == "Scan" || name == "SequenceMap");
 }
 

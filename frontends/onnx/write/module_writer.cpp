@@ -357,7 +357,8 @@ void ModuleWriter::finishControl(const Op& op) {
     std::vector<std::string> inputs{writer.inI64(0), writer.operand(1)};
     const auto carried = static_cast<size_t>(op.attributes.integer("carried"));
     for (size_t i = 0; i < carried; ++i) inputs.push_back(writer.operand(2 + i));
-    writer.finish("Loop", std::move(inputs), std::move(attributes));
+    constexpr size_t kCountAndCondition = 2;
+    writer.finish("Loop", std::move(inputs), std::move(attributes), "", kCountAndCondition);
   }
   if (writer.failed()) parts_.problem(op, writer.failure());
   bindResults(op, names);

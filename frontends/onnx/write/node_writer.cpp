@@ -136,9 +136,9 @@ std::string NodeWriter::dimScalar(Dim dim) {
 }
 
 void NodeWriter::finish(std::string_view op, std::vector<std::string> inputs, AttributeMessages attributes,
-                        std::string_view domain) {
+                        std::string_view domain, size_t least) {
   if (failed()) return;
-  while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
+  while (inputs.size() > least && inputs.back().empty()) inputs.pop_back();
   NodeMessage message{std::string(op), std::move(inputs), results_, std::move(attributes),
                       std::string(domain)};
   message.name = parts_.nodeName(op_.place);

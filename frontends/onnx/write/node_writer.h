@@ -45,9 +45,10 @@ class NodeWriter {
   // [k] i64 of dims that are known here.
   std::string dimVector(const Shape& dims);
   std::string dimScalar(Dim dim);
-  // The node whose outputs are the operation's results, the last one.
+  // The node whose outputs are the operation's results, the last one. Of inputs that are left out at the end
+  // it names `least`, as some operators ask for.
   void finish(std::string_view op, std::vector<std::string> inputs, AttributeMessages attributes = {},
-              std::string_view domain = "");
+              std::string_view domain = "", size_t least = 0);
   // The operation's own attributes; `words` says which have another name there or are left out:
   // "block=blocksize -way".
   AttributeMessages ownAttributes(std::string_view words = "");

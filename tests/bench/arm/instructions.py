@@ -26,13 +26,14 @@ from counted import counting  # noqa: E402
 
 PYTHON = ("python3-minimal", "libpython3-stdlib", "libstdc++6")
 WHEELS = ("onnxruntime", "numpy")
-# onnxruntime reads what the processor is called; qemu shows this machine's. Its instruction sets it asks of the system.
+# onnxruntime tells from what the processor is called what it has, and qemu shows this machine's name.
+PARTS = {"cortex-a53": "d03", "cortex-a72": "d08", "cortex-a76": "d0b", "neoverse-n1": "d0c"}
 PROCESSOR = """processor\t: 0
 Features\t: fp asimd
 CPU implementer\t: 0x41
 CPU architecture: 8
 CPU variant\t: 0x3
-CPU part\t: 0xd0c
+CPU part\t: 0x{part}
 CPU revision\t: 1
 
 """
@@ -67,10 +68,10 @@ class Peer:
         version = next((self.folder / "usr/bin").glob("python3.*[0-9]")).name[len("python"):]
         platforms = [f"--platform=manylinux_{glibc}_aarch64" for glibc in ("2_17", "2_27", "2_28", "2_34")]
         subprocess.run([sys.executable, "-m", "pip", "install", "--quiet", "--only-binary=:all:", *platforms, f"--python-version={version}", f"--target={self.site}", *WHEELS], check=True)
-        (self.folder / "proc").mkdir(exist_ok=True)
-        (self.folder / "proc/cpuinfo").write_text(PROCESSOR)
 
     def words(self, processor, options, *words):
+        (self.folder / "proc").mkdir(exist_ok=True)
+        (self.folder / "proc/cpuinfo").write_text(PROCESSOR.format(part=PARTS[processor]))
         return ["qemu-aarch64", "-cpu", processor, *options, "-L", self.folder, "-E", f"PYTHONPATH={self.site}", "-E", "PYTHONHASHSEED=0", self.python, "-c", PEER, *words]
 
 
@@ -125,7 +126,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("model")
     parser.add_argument("--shape", action="append", default=[], metavar="NAME=N,...")
-    parser.add_argument("--processor", default="neoverse-n1", help="of qemu")
+    parser.add_argument("--processor", choices=PARTS, default="neoverse-n1")
     parser.add_argument("--target", default="aarch64-multi", help="what the model is compiled for")
     parser.add_argument("--option", action="append", default=[], metavar="WORD", help="of dynrepl compile")
     parser.add_argument("--peer", default=str(ROOT / "build/peer-aarch64"), help="folder of onnxruntime for ARM")

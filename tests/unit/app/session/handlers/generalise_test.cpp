@@ -45,6 +45,15 @@ TEST_F(ReshapeTarget, FollowsFromWhatIsReshaped) {
   EXPECT_FALSE(doubtful_);
 }
 
+// Groups of channels, as many as the example's size of another axis.
+TEST_F(ReshapeTarget, IsNotWhatIsAsLargeByChance) {
+  EXPECT_EQ(opened({batch_, number(128), seq_, number(3)}, {1, 64, 384}), "(batch, 64, 6*seq)");
+  EXPECT_EQ(opened({batch_, number(128), seq_, number(3)}, {1, 64, 2, 192}), "(batch, 64, 2, 3*seq)");
+  EXPECT_EQ(opened({seq_, number(128)}, {64, 64, 2}), "(seq, 64, 2)");
+  EXPECT_EQ(opened({number(128), seq_}, {2, 64, 64}), "(2, 64, seq)");
+  EXPECT_FALSE(doubtful_);
+}
+
 TEST_F(ReshapeTarget, SaysWhatTheNumbersLeaveOpen) {
   EXPECT_EQ(opened({batch_ * 6, number(8)}, {2, 3, 8}), "(2*batch, 3, 8)");
   EXPECT_TRUE(doubtful_);
