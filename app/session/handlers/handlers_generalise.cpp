@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <optional>
 
 #include "app/engine/generalise/generalise.h"
 #include "app/engine/model/compare.h"
@@ -97,6 +98,24 @@ std::vector<DimValues> otherSizes(const Generalised& opened) {
   return others;
 }
 
+// An opened dim that can only be what it was: what asks for that.
+std::optional<Error> onlyOfTheExample(LoadedModel& open, const Generalised& opened) {
+  const DimSolver& facts = open.ir().facts();
+  for (const auto& [name, size] : opened.sizes) {
+    if (!open.ir().dims().hasSymbol(name)) continue;
+    const Dim dim = open.ir().dims().symbol(name);
+    const Interval range = facts.interval(dim);
+    if (!range.low || !range.high || *range.low != *range.high) continue;
+    Error error = makeError(DiagnosticId::shapeMismatch,
+                            "the model cannot be opened: " + name + " can only be " + std::to_string(size));
+    for (const Fact& fact : facts.factsAbout(dim.symbol()))
+      if (fact.kind == FactKind::range) std::move(error).note(fact.toString());
+    std::move(error).note("nothing is written");
+    return error;
+  }
+  return std::nullopt;
+}
+
 Result<onnx::SavedModel> openedToOnnx(const LoadedModel& model, const Module& typed) {
   onnx::SaveOptions options;
   for (const ValueInfo& input : model.info().inputs) options.inputNames.push_back(input.name);
@@ -173,6 +192,11 @@ Result<View> handle_generalise([[maybe_unused]] SessionState& state, [[maybe_unu
   ofOpen.path = file;
   DYN_TRY(const std::unique_ptr<LoadedModel> open,
           LoadedModel::load(ofOpen, state.now.options, state.interruption.flag()));
+  DYN_CHECK(open->ensurePasses());
+  if (std::optional<Error> closed = onlyOfTheExample(*open, opened)) {
+    removeFiles(written);
+    return *std::move(closed);
+  }
   DimValues openBefore;  // dims that the model had
   for (const OpenAxis& axis : request.axes)
     if (axis.size) openBefore[axis.symbol] = *axis.size;
