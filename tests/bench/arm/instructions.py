@@ -87,7 +87,6 @@ def declared_inputs(path):
     return inputs, [value.name for value in graph.output]
 
 
-
 class Pair:
     """One model on both."""
 

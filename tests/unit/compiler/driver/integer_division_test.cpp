@@ -3,25 +3,13 @@
 // for those of AVX2.
 #include <limits>
 
-#include "compiler/codegen/llvm/machine_catalog.h"
-#include "tests/unit/compiler/driver/run_both.h"
+#include "tests/unit/compiler/driver/machines_here.h"
 
 namespace dyn {
 namespace {
 
 using Limits = std::numeric_limits<int64_t>;
 constexpr int64_t kSmall = int64_t{1} << 51;
-
-std::vector<CompileOptions> machinesThatDivide() {
-  std::vector<CompileOptions> all(1);
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    all.emplace_back();
-    all.back().target = Target{.machine = *machinePreset("haswell")};
-  }
-#endif
-  return all;
-}
 
 // Rounded toward 0, or down; division by -1 wraps.
 int64_t quotient(int64_t a, int64_t b) {
@@ -95,7 +83,7 @@ void expectQuotients(test::Compiled& compiled, const Division& division, Dtype d
 }
 
 TEST(IntegerDivision, QuotientsOfAllSizesAreExact) {
-  for (const CompileOptions& options : machinesThatDivide())
+  for (const CompileOptions& options : test::machinesHere())
     for (const Division& division : kDivisions)
       for (const char* divisor : {"n, m", "n, 1", "1, m", ""}) {
         SCOPED_TRACE(std::string(division.operation) + " of " + division.dtype + " by (" + divisor + ")" +

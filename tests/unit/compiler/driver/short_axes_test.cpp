@@ -4,8 +4,7 @@
 // for this host's vectors and for those of AVX2.
 #include <limits>
 
-#include "compiler/codegen/llvm/machine_catalog.h"
-#include "tests/unit/compiler/driver/run_both.h"
+#include "tests/unit/compiler/driver/machines_here.h"
 
 namespace dyn {
 namespace {
@@ -15,20 +14,9 @@ using test::withType;
 // Lengths around those of vectors of any type, and of nothing.
 constexpr int64_t kLengths[] = {0, 1, 2, 7, 8, 15, 16, 17, 31, 33, 63, 64, 67, 127, 131, 257, 1031};
 
-std::vector<CompileOptions> machinesHere() {
-  std::vector<CompileOptions> all(1);
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) {
-    all.emplace_back();
-    all.back().target = Target{.machine = *machinePreset("haswell")};
-  }
-#endif
-  return all;
-}
-
 void expectSameOnMachines(const std::string& text, const std::vector<std::vector<HostTensor>>& inputs,
                           double tolerance = 0) {
-  for (const CompileOptions& options : machinesHere()) {
+  for (const CompileOptions& options : test::machinesHere()) {
     SCOPED_TRACE(text + (options.target ? " for AVX2" : ""));
     test::expectSame(text, inputs, options, tolerance);
     if (testing::Test::HasFatalFailure()) return;
