@@ -8,10 +8,11 @@
 #include "compiler/kernel/kept_rows.h"
 #include "compiler/kernel/nest_axes.h"
 #include "compiler/kernel/nest_choice.h"
+#include "compiler/kernel/nest_parameters.h"
+#include "compiler/kernel/nest_runs.h"
 #include "compiler/kernel/nest_scopes.h"
 #include "compiler/kernel/nest_segments.h"
 #include "compiler/kernel/staged_rows.h"
-#include "compiler/loop/kernel_uses.h"
 
 namespace dyn {
 
@@ -28,6 +29,7 @@ namespace {
 constexpr int64_t kBlockElements = 4096;   // of a flat kernel: enough to pay for handing it to a thread
 constexpr int64_t kBlockReductions = 64;   // reductions side by side, across memory
 constexpr int64_t kBlockShortRows = 1024;  // rows of up to kShortStride elements: all stay in the cache
+constexpr int64_t kBlockRows = 64;         // rows that lie behind each other, of no known length
 constexpr int64_t kBlockTile = 64;         // both sides of what is read across: a few lines of memory
 constexpr size_t kMostTogether = 96;       // nodes of the elements of a short axis that one loop makes
 constexpr int64_t kBlockSharing = 256;     // along the innermost axis, where elements share work,
@@ -47,6 +49,7 @@ class NestBuilder {
     for (const OutputDefinition& output : nest_.outputs) {
       std::vector<Expr> shape;
       for (Dim d : axes_.space) shape.push_back(loops_.dim(d));
+      if (runs_) mergeLast(shape, loops_.dim(axes_.space.back()));
       outputs_.push_back(loops_.buffer(output.name, output.dtype, std::move(shape), BufferRole::output));
     }
     return makeKernel();
@@ -60,6 +63,25 @@ class NestBuilder {
     splitWrappedAxes(axes_, facts_, loops_);
     mergeAxes(axes_, facts_, loops_);
     dropUnitAxes();
+    chooseRuns();
+  }
+
+  // Axes outside of the innermost one that all is read along as it lies join it.
+  void chooseRuns() {
+    while (std::optional<std::vector<NestRun>> runs = takeRuns(axes_, facts_, loops_)) {
+      if (!std::all_of(runs->begin(), runs->end(), [](const NestRun& run) { return run.isRun; })) {
+        runs_ = std::move(runs);
+        return;
+      }
+      segments_ = joinRuns(axes_, *runs, loops_);
+      if (segments_.size() > 1) return;
+    }
+  }
+
+  // Of runs the last two axes are one in the outputs.
+  static void mergeLast(std::vector<Expr>& list, Expr inner) {
+    list.pop_back();
+    list.back() = list.back() * inner;
   }
 
   // Leaves the innermost axis out, which has one element.
@@ -152,6 +174,11 @@ class NestBuilder {
   void storeElement(size_t output, Expr root, const IndexValues& values, NestScope& scope) {
     std::vector<Expr> position;
     for (const Expr& v : axes_.index) position.push_back(renamed(v, values));
+    if (runs_) {
+      const Expr lane = position.back();
+      mergeLast(position, loops_.dim(axes_.space.back()));
+      position.back() = position.back() + lane;
+    }
     const Expr value = lowering_.lower(renamed(root, values), scope);
     scope.statements.push_back(loop::store(outputs_[output], position, value));
   }
@@ -283,8 +310,8 @@ class NestBuilder {
     }
     kernel.unitCount = loops_.dim(units);
     kernel.body = loop::block(std::move(unit.statements));
-    kernel.stepsPerKernel = steps(units);
-    chooseBuffers(kernel, result.usedInputs);
+    kernel.stepsPerKernel = stepsOf(axes_, lowering_.reductions(), units, innerIterations_);
+    result.usedInputs = takeParameters(kernel, axes_.inputs, outputs_, nest_.columns);
     result.kernel = std::move(kernel);
     DYN_CHECK(loop::verify(result.kernel));
     return result;
@@ -371,33 +398,99 @@ class NestBuilder {
     return units;
   }
 
-  // The innermost axis as one loop for each segment; `first` and `count` are of the part of the axis that the
-  // unit has.
-  void inSegments(const std::vector<NestSegment>& segments, IndexValues values, Expr first, Expr count,
-                  NestScope& unit) {
-    const Expr index = axes_.index.back();
-    const auto clipped = [&](Dim place) {
-      const Dim zero = dims_.constant(0), extent = axes_.space.back();
+  // The part of an axis that a unit has: [first, first + count), of which what lies behind the axis is not
+  // there; all of it where `first` is null.
+  struct UnitPart {
+    Expr first;
+    int64_t count = 0;
+  };
+  UnitPart partOfUnit(loop::Kernel& kernel, std::vector<UnitAxis>& axes, Dim extent, int64_t count) {
+    const Expr block = loops_.variable("b");
+    axes.push_back({block, ceilDiv(extent, dims_.constant(count))});
+    loops_.bound(block, loops_.dim(axes.back().extent));
+    return {(axes.size() == 1 ? kernel.unit : block) * count, count};
+  }
+
+  struct Stretch {
+    Expr begin, length;  // no elements where the length is negative
+  };
+  // What the part has of a segment of an axis of `extent`.
+  Stretch stretchOf(const NestSegment& segment, Dim extent, const UnitPart& part) {
+    const Dim zero = dims_.constant(0);
+    const auto onAxis = [&](Dim place) {
       if (facts_.lessEqual(zero, place) != Answer::yes) place = max(place, zero);
       if (facts_.lessEqual(place, extent) != Answer::yes) place = min(place, extent);
-      const Expr at = loops_.dim(place);
-      return first.isNull() ? at : max(first, min(at, first + count));
+      return loops_.dim(place);
     };
+    Expr begin = onAxis(segment.begin), end = onAxis(segment.end);
+    if (!part.first.isNull()) {
+      begin = segment.begin.isConstant(0) ? part.first : max(begin, part.first);
+      end = min(end, part.first + part.count);
+    }
+    return {begin, end - begin};
+  }
+
+  // The innermost axis as one loop for each segment.
+  void inSegments(const std::vector<NestSegment>& segments, IndexValues values, const UnitPart& part,
+                  NestScope& unit) {
     for (const NestSegment& segment : segments) {
-      const Expr begin = clipped(segment.begin), inside = loops_.variable("e");
-      values[index.id()] = begin + inside;
+      const auto [begin, length] = stretchOf(segment, axes_.space.back(), part);
+      const Expr inside = loops_.variable("e");
+      values[axes_.index.back().id()] = begin + inside;
       // Nothing moves out of the loop: where there is no iteration of it, what it reads need not be there.
       NestScope inner;
       inner.depth = unit.depth + 1;
-      lowering_.bind(inside, inner);
-      storeElements(segment.roots, values, inner);
-      unit.statements.push_back(loop::loopOver(inside, clipped(segment.end) - begin, LoopKind::vector,
-                                               loop::block(std::move(inner.statements))));
+      unit.statements.push_back(storingLoop(inside, length, segment.roots, values, std::move(inner)));
     }
+  }
+
+  // The outer axes and blocks of rows are the units: each run is one vector loop, other rows have one each.
+  // Short rows of images are a unit all together.
+  Dim inRuns(loop::Kernel& kernel, NestScope& unit) {
+    const size_t rank = axes_.index.size();
+    const Expr row = axes_.index[rank - 2], lane = axes_.index[rank - 1];
+    const Dim rows = axes_.space[rank - 2], width = axes_.space[rank - 1];
+    std::vector<UnitAxis> axes = outerAxesBut(rank - 2);
+    IndexValues values;
+    UnitPart part;
+    if (!width.isConstant() || axes.size() < 2)
+      part = partOfUnit(
+          kernel, axes, rows,
+          width.isConstant() ? std::max<int64_t>(kBlockElements / *width.constant(), 1) : kBlockRows);
+    const Dim units = makeUnits(kernel, axes, unit, values);
+    for (const auto& [segment, isRun] : *runs_) {
+      const auto [begin, length] = stretchOf(segment, rows, part);
+      NestScope outer, inner;  // nothing moves out of the loops, as of segments
+      outer.depth = unit.depth + 1, inner.depth = unit.depth + 2;
+      const Expr t = loops_.variable("r"), e = loops_.variable("e");
+      values[row.id()] = isRun ? begin : begin + t, values[lane.id()] = e;
+      lowering_.bind(t, outer);
+      const Expr lanes = isRun ? length * loops_.dim(width) : loops_.dim(width);
+      StmtRef nested = storingLoop(e, lanes, segment.roots, values, std::move(inner));
+      unit.statements.push_back(
+          isRun ? std::move(nested)
+                : loop::loopOver(t, length, LoopKind::serial, loop::block({std::move(nested)})));
+    }
+    return units;
+  }
+
+  // The outer axes and blocks of the joined one are the units.
+  Dim inJoinedRows(loop::Kernel& kernel, NestScope& unit) {
+    const Dim extent = axes_.space.back();
+    std::vector<UnitAxis> axes = outerAxesBut(axes_.index.size() - 1);
+    IndexValues values;
+    UnitPart part;
+    if (axes.empty() || extent.constant().value_or(INT64_MAX) > kBlockElements)
+      part = partOfUnit(kernel, axes, extent, kBlockElements);
+    const Dim units = makeUnits(kernel, axes, unit, values);
+    inSegments(segments_, values, part, unit);
+    return units;
   }
 
   // The outer axes are the units, the innermost is the vector loop, or reductions are.
   Dim alongMemory(loop::Kernel& kernel, NestScope& unit, bool scalarAxis) {
+    if (runs_) return inRuns(kernel, unit);
+    if (!segments_.empty()) return inJoinedRows(kernel, unit);
     const size_t rank = axes_.index.size();
     const size_t reduced = scalarAxis || nest_.columns ? rank : fewestReductionAxes(axes_);
     const bool blocks = rank == 1 && !scalarAxis && !nest_.columns && reduced == rank;
@@ -438,14 +531,13 @@ class NestBuilder {
       const std::vector<NestSegment> segments =
           segmentsOf(axes_.roots, innermost, axes_.space.back(), facts_, loops_);
       if (segments.size() > 1) {
-        Expr first, count;
+        UnitPart part;
         if (blocks) {
           units = ceilDiv(axes_.space[0], dims_.constant(kBlockElements));
-          first = kernel.unit * kBlockElements;
-          count = min(loops_.integer(kBlockElements), extent - first);
+          part = {kernel.unit * kBlockElements, kBlockElements};
         }
         loops_.bound(kernel.unit, loops_.dim(units));
-        inSegments(segments, values, first, count, unit);
+        inSegments(segments, values, part, unit);
         return units;
       }
       if (!segments.empty()) axes_.roots = segments[0].roots;  // none: an axis without elements
@@ -482,54 +574,13 @@ class NestBuilder {
     return units;
   }
 
-  // Elementary steps of a launch: nodes per element, and nodes per iteration of each reduction, coarsely.
-  Dim steps(Dim units) const {
-    const int64_t nodes = static_cast<int64_t>(loop::postorder(axes_.roots).size());
-    const Dim elements = elementCount(dims_, axes_.space);
-    Dim total = elements * std::max<int64_t>(1, nodes / 2);
-    for (const auto& [depth, extents] : lowering_.reductions()) {
-      Dim iterations = depth == 0 ? units : depth == 1 ? innerIterations_ : elements;
-      for (const Expr& extent : extents) {
-        if (extent.kind() == ExprKind::dim) iterations = iterations * extent.dimValue();
-        if (extent.kind() == ExprKind::intConstant) iterations = iterations * extent.intValue();
-        // At most so many: parts of something longer.
-        if (extent.kind() == ExprKind::binary && extent.binaryOp() == loop::BinaryOp::min)
-          for (const Expr& part : extent.operands())
-            if (part.kind() == ExprKind::intConstant) iterations = iterations * part.intValue();
-      }
-      total = total + iterations * 2;
-    }
-    return total;
-  }
-
-  void chooseBuffers(loop::Kernel& kernel, std::vector<size_t>& used) {
-    loop::KernelUses uses(dims_);
-    uses.noteBody(kernel);
-    for (size_t i = 0; i < axes_.inputs.size(); ++i) {
-      if (!uses.isLoaded(axes_.inputs[i])) continue;
-      used.push_back(i);
-      kernel.buffers.push_back(axes_.inputs[i]);
-    }
-    kernel.buffers.insert(kernel.buffers.end(), outputs_.begin(), outputs_.end());
-    for (const Buffer* buffer : kernel.buffers)
-      for (const Expr& extent : buffer->shape) uses.note(extent);
-    kernel.scalars = uses.scalars();
-    if (!nest_.columns) return;
-    const SymbolId first = nest_.columns->first.symbol(), second = nest_.columns->second.symbol();
-    std::erase_if(kernel.scalars, [&](Dim d) {
-      const auto symbols = symbolsOf(d);
-      return std::find(symbols.begin(), symbols.end(), first) != symbols.end() ||
-             std::find(symbols.begin(), symbols.end(), second) != symbols.end();
-    });
-    kernel.scalars.push_back(nest_.columns->first);
-    kernel.scalars.push_back(nest_.columns->second);
-  }
-
   const LoopNest& nest_;
   const DimSolver& facts_;
   loop::LoopContext& loops_;
   DimContext& dims_;
   NestAxes axes_;
+  std::optional<std::vector<NestRun>> runs_;  // of the last two axes
+  std::vector<NestSegment> segments_;         // of the last axis, which two were joined to
   std::vector<const Buffer*> outputs_;
   NestLowering lowering_;
   Dim innerIterations_;  // how often what stands in the loop in a unit is done

@@ -194,6 +194,13 @@ row("Trilu", "x:T[n,m]", "f32 i64", [{}, {"upper": 0}])
 row("Trilu", "x:T[b,h,s,s]", "f32", [{"upper": 0}], sizes=[{"b": 1, "h": 2, "s": 16}, {"b": 1, "h": 2, "s": 256}, {"b": 4, "h": 6, "s": 512}])
 row("Pad", "x:T[n,m] p=[1,2,3,4]", COPIES, [{}, {"mode": "edge"}, {"mode": "reflect"}, {"mode": "wrap"}])
 row("Pad", "x:T[n,c,h,w] p=[0,0,1,1,0,0,1,1]", "f32 u8", [{}, {"mode": "edge"}, {"mode": "reflect"}], sizes=IMAGES)
+row("Pad", "x:T[n,h,w,3] p=[0,3,3,0,0,3,3,0]", "f32 u8", [{"mode": "reflect"}, {}, {"mode": "edge"}, {"mode": "wrap"}],
+    sizes=[{"n": 1, "h": 16, "w": 20}, {"n": 1, "h": 112, "w": 112}, {"n": 16, "h": 320, "w": 480}])
+row("Pad", "x:f32[n,h,w,c] p=[0,1,1,0,0,1,1,0]", "", [{"mode": "reflect"}, {}], sizes=IMAGES)
+row("Pad", "x:T[a,n,m] p=[0,1,0,0,1,0]", "f32 u8", [{}, {"mode": "reflect"}], sizes=[{"a": 7, "n": 16, "m": 11}, {"a": 31, "n": 100, "m": 11}, {"a": 500, "n": 400, "m": 11}])
+row("Slice", "x:T[a,n,m] s=[2] e=[-2] ax=[1]", "f32 u8", sizes=[{"a": 7, "n": 16, "m": 11}, {"a": 31, "n": 100, "m": 11}, {"a": 500, "n": 400, "m": 11}])
+row("Concat", "a:T[a,n,m] b:T[a,n,m]", "f32", [{"axis": 1}], sizes=[{"a": 7, "n": 16, "m": 11}, {"a": 31, "n": 100, "m": 11}, {"a": 500, "n": 400, "m": 11}])
+row("Split", "x:f32[n,m,6]", "", [{"axis": 1, "num_outputs": 2}], outputs=2, sizes=[{"n": 4, "m": 16}, {"n": 64, "m": 256}, {"n": 1024, "m": 1024}])
 row("Pad", "x:f32[n,m] p=[0,1,0,1] v=f32:1.5")
 row("CenterCropPad", "x:f32[n,m] s=[300,300]")
 row("DepthToSpace", "x:T[n,64,h,w]", "f32 u8", [{"blocksize": 2}, {"blocksize": 2, "mode": "CRD"}, {"blocksize": 4}],

@@ -253,7 +253,8 @@ Result<Expr> lowerPad(LowerContext& c, int, std::span<const Expr> index) {
   DYN_TRY(PadPlaces places, padPlaces(c, std::move(axes), x.rank()));
   const Expr zero = c.integer(0);
   std::vector<Expr> from(index.begin(), index.end()), nearby = from;
-  Expr isInside = c.loops().boolean(true), isNear = isInside;
+  Expr isInside = c.loops().boolean(true), isNear = isInside, isOwn, own;
+  size_t walked = 0;  // the last axis that is padded with elements of its own
   for (size_t i = 0; i < from.size(); ++i) {
     const auto [first, last] = places.byAxis[i];
     if (first < 0) continue;
@@ -272,11 +273,16 @@ Result<Expr> lowerPad(LowerContext& c, int, std::span<const Expr> index) {
     nearby[i] = paddedPlace(c, mode, at, kept, true) - min(begin, zero);
     const Expr most = mode == PadMode::reflect ? kept - 1 : kept;
     isNear = isNear && begin <= most && end <= most;
+    walked = i, isOwn = inRange(c, at, kept), own = at - min(begin, zero);
   }
   DYN_TRY(Expr element, c.read(0, from));
   if (mode == PadMode::reflect || mode == PadMode::wrap) {
     // Pads that are not longer than the axis, which is what models have, are asked for once, not at each
-    // element.
+    // element. The last axis is walked in segments: a loop inside of it then reads the same by both.
+    if (!own.isNull()) {
+      from[walked] = select(isOwn, own, from[walked]);
+      DYN_TRY(element, c.read(0, from));
+    }
     DYN_TRY(Expr close, c.read(0, nearby));
     return select(isNear, close, element);
   }

@@ -1,6 +1,7 @@
-// The machines that this host can stand for in a test.
+// Programs run as run_both.h does, for each of the machines that this host can stand for.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "compiler/codegen/llvm/machine_catalog.h"
@@ -18,6 +19,15 @@ inline std::vector<CompileOptions> machinesHere() {
   }
 #endif
   return all;
+}
+
+inline void expectSameOnMachines(const std::string& text, const std::vector<std::vector<HostTensor>>& inputs,
+                                 double tolerance = 0) {
+  for (const CompileOptions& options : machinesHere()) {
+    SCOPED_TRACE(text + (options.target ? " for AVX2" : ""));
+    expectSame(text, inputs, options, tolerance);
+    if (testing::Test::HasFatalFailure()) return;
+  }
 }
 
 }  // namespace dyn::test

@@ -9,19 +9,11 @@
 namespace dyn {
 namespace {
 
+using test::expectSameOnMachines;
 using test::withType;
 
 // Lengths around those of vectors of any type, and of nothing.
 constexpr int64_t kLengths[] = {0, 1, 2, 7, 8, 15, 16, 17, 31, 33, 63, 64, 67, 127, 131, 257, 1031};
-
-void expectSameOnMachines(const std::string& text, const std::vector<std::vector<HostTensor>>& inputs,
-                          double tolerance = 0) {
-  for (const CompileOptions& options : test::machinesHere()) {
-    SCOPED_TRACE(text + (options.target ? " for AVX2" : ""));
-    test::expectSame(text, inputs, options, tolerance);
-    if (testing::Test::HasFatalFailure()) return;
-  }
-}
 
 struct NamedType {
   const char* name;
