@@ -1,7 +1,8 @@
 // Rows of the innermost axis that lie behind each other in all that is read: many of them are one run.
 //
 //   y[u, i, c] = select(i < n, a[u, i, c], b[u, i - n, c])       over i < n + m, c < k      becomes
-//   for e < n * k vector { y[u, e] = a[u, e] }   for e < m * k vector { y[u, n * k + e] = b[u, e] }
+//   for e < n * k vector { y[u, e] = a[u, e] }
+//   for e < m * k vector { y[u, n * k + e] = b[u, e] }
 //
 //   y[u, i, c] = select(i < p, x[u, p - i, c], x[u, i - p, c])   over i < n + p, c < k      becomes
 //   for i < p { for c < k vector { y[u, i * k + c] = x[u, (p - i) * k + c] } }
