@@ -76,4 +76,26 @@ Dim compact(Dim d) {
   return d;
 }
 
+Dim withoutFirst(Dim d, const DimSolver& facts) {
+  if (d.kind() != DimKind::max) return d;
+  const Dim zero = d.context().constant(0);
+  const Dim sum = d.operands()[0].isConstant(0) ? d.operands()[1] : d.operands()[0];
+  if (sum.kind() != DimKind::add || max(zero, sum) != d) return d;
+  for (const DimTerm& t : DimBuilder::poly(sum).terms) {
+    if (t.monomial->kind != DimKind::min) continue;
+    const Dim first = DimBuilder::dim(t.monomial);
+    const Dim all = first.operands()[0].isConstant(1) ? first.operands()[1] : first.operands()[0];
+    if (!all.isSymbol() || min(d.context().constant(1), all) != first) continue;
+    // Of at least one element the first is there; what is so then must be right of none, too.
+    const Dim rest = sum - first * t.coefficient + t.coefficient;
+    const auto ofNone = [&](Dim whole) {
+      return substitute(whole, [&](SymbolId s) { return s == all.symbol() ? zero : Dim(); });
+    };
+    if (facts.lessEqual(zero, all) == Answer::yes && facts.lessEqual(zero, rest) == Answer::yes &&
+        facts.equal(ofNone(rest), ofNone(d)) == Answer::yes)
+      return rest;
+  }
+  return d;
+}
+
 }  // namespace dyn

@@ -10,11 +10,16 @@
 
 #include <span>
 
-#include "compiler/dims/dim.h"
+#include "compiler/dims/dim_solver.h"
 
 namespace dyn {
 
 Dim compact(Dim dim);
+
+// What is left of a value with its first element put before it, behind the first of both:
+//   max(0, n + min(1, n) - 1)  → n        where n >= 0
+// Other dims stay as they are.
+Dim withoutFirst(Dim dim, const DimSolver& facts);
 
 // The sum of one or more dims, without a node for each sum on the way.
 Dim sumOf(std::span<const Dim> dims);

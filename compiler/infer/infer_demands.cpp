@@ -112,12 +112,13 @@ Status InferDriver::requireLessEqual(Dim a, Dim b, std::string_view what) {
   return learnRelation("le", a, b, demand);
 }
 
-// Is `cut` min(k, whole) with k >= 1 (a slice of a table)? Where both go together, it is 1 or all of `whole`:
-// the result is `whole`.
-static bool isCutOf(Dim cut, Dim whole) {
-  if (cut.kind() != DimKind::min) return false;
+// The k of a `cut` that is min(k, whole) with k >= 1 (a slice of a table); null if it is none. Where both go
+// together, it is 1 or all of `whole`, so that the result is `whole`.
+static Dim tableOf(Dim cut, Dim whole) {
+  if (cut.kind() != DimKind::min) return {};
   const Dim a = cut.operands()[0], b = cut.operands()[1];
-  return (a == whole && b.constant().value_or(0) >= 1) || (b == whole && a.constant().value_or(0) >= 1);
+  const Dim table = a == whole ? b : b == whole ? a : Dim();
+  return table && table.constant().value_or(0) >= 1 ? table : Dim();
 }
 
 // Groups that passes made are of operations that were checked before.
@@ -173,8 +174,15 @@ Result<Dim> InferDriver::broadcast(Dim a, Dim b, std::string_view what) {
     DYN_CHECK(requireEqual(a, b, what));
     return solver_.canonical(a);
   }
+  // A slice of a table of more than one row is 1 only where `whole` is: that fits into the table, then.
+  const Dim cutB = tableOf(b, a), cutA = tableOf(a, b);
+  for (const auto& [table, whole] : {std::pair(cutB, a), std::pair(cutA, b)})
+    if (table && *table.constant() > 1) {
+      DYN_CHECK(requireLessEqual(whole, table, what));
+      return whole;
+    }
   // Where one side is 1 it takes the other's size; the side that cannot be 1 is the result.
-  const bool aIsWhole = aNotOne || isCutOf(b, a), bIsWhole = bNotOne || isCutOf(a, b);
+  const bool aIsWhole = aNotOne || cutB, bIsWhole = bNotOne || cutA;
   const Dim result = aIsWhole ? a : bIsWhole ? b : broadcastDim(solver_, a, b);
   if (demanded('b', a, b) || demanded('b', b, a)) return result;
   const std::string demand = std::string(op_->def->name) + ": " + std::string(what);
@@ -247,9 +255,10 @@ void InferDriver::learnContents(int operand, int64_t index, Dim value) {
 
 // The sizes in few terms: each operation behind would carry the others on.
 void InferDriver::setResult(int i, Type type) {
-  if (type.isTensor() &&
-      std::any_of(type.dims().begin(), type.dims().end(), [](Dim d) { return d.kind() == DimKind::add; }))
-    type = mapDims(ir_, type, [](Dim d, const TypePath&) { return compact(d); });
+  if (type.isTensor() && std::any_of(type.dims().begin(), type.dims().end(), [](Dim d) {
+        return d.kind() == DimKind::add || d.kind() == DimKind::max;
+      }))
+    type = mapDims(ir_, type, [&](Dim d, const TypePath&) { return withoutFirst(compact(d), solver_); });
   OpState& state = stack_.back().state;
   if (state.results.size() <= static_cast<size_t>(i)) state.results.resize(static_cast<size_t>(i) + 1);
   state.results[static_cast<size_t>(i)] = type;

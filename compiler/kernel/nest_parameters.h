@@ -1,5 +1,5 @@
-// The parameters of a nest's kernel: what its statements read of the inputs, the outputs, and the dims of both;
-// and how long it takes.
+// The parameters of a nest's kernel: what its statements read of the inputs, the outputs, and the dims of
+// both; and how long it takes.
 #pragma once
 
 #include <optional>
@@ -18,8 +18,8 @@ std::vector<size_t> takeParameters(loop::Kernel& kernel, const std::vector<const
                                    const std::vector<const loop::Buffer*>& outputs,
                                    const std::optional<std::pair<Dim, Dim>>& columns);
 
-// Elementary steps of a launch of so many units: nodes per element, and nodes per iteration of each reduction,
-// coarsely. `innerIterations`: how often what stands in the loop in a unit is done.
+// Elementary steps of a launch of so many units: nodes per element, and nodes per iteration of each
+// reduction, coarsely. `innerIterations`: how often what stands in the loop in a unit is done.
 Dim stepsOf(const NestAxes& axes, std::span<const NestLowering::Reduction> reductions, Dim units,
             Dim innerIterations);
 

@@ -8,8 +8,8 @@
 //   for i < p { for c < k vector { y[u, i * k + c] = x[u, (p - i) * k + c] } }
 //   for e < n * k vector { y[u, p * k + e] = x[u, e] }
 //
-// So what is cut or joined is a plain copy, and the middle of what is padded, where the channels come last and
-// are few.
+// So what is cut or joined is a plain copy, and the middle of what is padded, where the channels come last
+// and are few.
 #pragma once
 
 #include <optional>

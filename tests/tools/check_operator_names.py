@@ -19,7 +19,7 @@ REWRITES = {
         "cast check_values concat expand gather gather_nd reduce_prod reshape resize shape slice squeeze unsqueeze",
     "app/engine/generalise/generaliser_lookup.cpp": "add cast gather identity mul range reshape",
     "app/engine/generalise/generaliser_numbers.cpp":
-        "add cast div expand mul pow range reduce_sum reshape squeeze sub transpose unsqueeze",
+        "add cast div expand mul pow range reduce_sum reshape squeeze sub topk transpose unsqueeze",
     "app/engine/generalise/generaliser_trace.cpp":
         "cast concat constant_of_shape cumsum expand gather gather_elements layer_norm less_equal log_softmax matmul range "
         "reshape shape slice softmax split squeeze tile transpose trilu unsqueeze where",

@@ -53,7 +53,10 @@ Result<Generalised> Generaliser::run() {
     DYN_CHECK(repairAll());
   }
   if (!result_.refused.empty() && !refused_.refused.empty()) result_ = refused_;
-  while (result_.refused.empty() && request_.second == nullptr && openLength()) DYN_CHECK(infer());
+  if (request_.second == nullptr) {
+    while (result_.refused.empty() && openSorted()) DYN_CHECK(repairAll());
+    while (result_.refused.empty() && openLength()) DYN_CHECK(infer());
+  }
   if (result_.refused.empty()) suspectNumbers();
   result_.module = changedModule(ops_.size());
   return std::move(result_);
@@ -166,7 +169,10 @@ bool Generaliser::isBaked(const Op& check) const {
   const Dim a = check.attributes.dims("lhs").at(0), b = check.attributes.dims("rhs").at(0);
   const auto valueA = valueOf(a), valueB = valueOf(b);
   if (!valueA || valueA != valueB) return false;
-  if (check.attributes.string("relation") == "le") return isOpen(a) && b.isConstant();
+  if (check.attributes.string("relation") == "le") {
+    const auto table = result_.limits.find(a.toString());  // that ends there is said
+    return isOpen(a) && b.isConstant() && (table == result_.limits.end() || !b.isConstant(table->second));
+  }
   return isOpen(a) != isOpen(b) || onesOf(a) != onesOf(b);
 }
 

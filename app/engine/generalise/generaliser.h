@@ -76,6 +76,8 @@ class Generaliser {
   // One that scales positions (range / 128), or a sum along an axis (sum / 128), and is as large as the
   // axis. False: there is none.
   bool openLength();
+  // The number of elements that a TopK takes of all: it sorts them. False: there is none.
+  bool openSorted();
   // What counts along a dim: positions, sums, and what is computed of them element by element.
   std::set<ValueId> countedAlong(SymbolId symbol) const;
   // Those that cannot be told from one: a person has to look.

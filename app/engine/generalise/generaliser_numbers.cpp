@@ -81,6 +81,23 @@ std::set<ValueId> Generaliser::countedAlong(SymbolId symbol) const {
   return counted;
 }
 
+bool Generaliser::openSorted() {
+  for (const Op* op : ops_) {
+    if (op->def != &ops::topkOp) continue;
+    const Type sorted = operandType(*op, 0);
+    const Op* count = definition(op->operands[1]);
+    if (!sorted || sorted.rank() == 0 || count == nullptr) continue;
+    const int64_t axis = op->attributes.integer("axis", -1);
+    const Dim length = sorted.dims()[static_cast<int>(axis < 0 ? axis + sorted.rank() : axis)];
+    const std::optional<int64_t> size = valueOf(length);
+    if (!isOpen(length) || !isKnown(length) || size.value_or(0) < 2) continue;
+    if (loneNumber(*count) != static_cast<double>(*size)) continue;
+    openNumber(positionOf(*count), length, "so many elements of an axis of that length are sorted", true);
+    return true;
+  }
+  return false;
+}
+
 bool Generaliser::openLength() {
   for (const auto& [name, size] : result_.sizes) {
     if (size < kLeastSuspect) continue;

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "app/engine/latency/latency_model.h"
 #include "app/engine/latency/nonnegative_fit.h"
 #include "app/engine/model/formula.h"
@@ -13,7 +15,7 @@ namespace dyn {
 
 namespace {
 
-constexpr size_t kMostQuantities = 6, kMostPieces = 4, kMostFormulaText = 4096;
+constexpr size_t kMostQuantities = 7, kMostPieces = 4, kMostFormulaText = 4096;
 constexpr double kWorthMoreTerms = 0.8;  // of the mean square error
 constexpr size_t kMostReadable = 40;     // characters of a quantity in a formula
 
@@ -62,6 +64,39 @@ std::vector<Quantity> quantitiesOf(const std::vector<std::string>& texts,
     if (found.size() == kMostQuantities) break;
   }
   return found;
+}
+
+// The elements of a vector: a length takes as long as the next multiple.
+constexpr int64_t kWhole = 16;
+
+// With the product of all dims of which one is a multiple of kWhole, for each that was measured between such.
+// They stand behind what is the model's arithmetic.
+std::vector<std::string> withWholeVectors(std::vector<std::string> quantities,
+                                          const std::vector<LatencySample>& sizes) {
+  const DimValues& dims = sizes.front().dims;
+  const auto place = std::find_if(quantities.begin() + (quantities.empty() ? 0 : 1), quantities.end(),
+                                  [&](const std::string& text) { return dims.contains(text); });
+  std::vector<std::string> added;
+  for (const auto& dim : dims) {
+    const auto valueIn = [&](const LatencySample& size) {
+      const auto value = size.dims.find(dim.first);
+      return value == size.dims.end() ? 0 : value->second;
+    };
+    if (std::none_of(sizes.begin(), sizes.end(),
+                     [&](const LatencySample& size) { return valueIn(size) >= 2 * kWhole; }) ||
+        std::none_of(sizes.begin(), sizes.end(),
+                     [&](const LatencySample& size) { return valueIn(size) % kWhole != 0; }))
+      continue;
+    std::string product;
+    for (const auto& factor : dims)
+      product += (product.empty() ? "" : "*") +
+                 (factor.first == dim.first
+                      ? fmt::format("{0}*floordiv({1} + {2}, {0})", kWhole, dim.first, kWhole - 1)
+                      : factor.first);
+    added.push_back(std::move(product));
+  }
+  quantities.insert(place, added.begin(), added.end());
+  return quantities;
 }
 
 // The parts of each quantity: between its least and its largest value the same factor from end to end.
@@ -188,7 +223,8 @@ Result<LatencyModel> fitLatency(const std::vector<std::string>& quantities,
     return makeError(DiagnosticId::usageError, "a formula of the time needs runs at " +
                                                    std::to_string(kLeastLatencySizes) +
                                                    " sizes or more, not at " + std::to_string(count));
-  const std::vector<Quantity> found = quantitiesOf(quantities, model.samples);
+  const std::vector<Quantity> found =
+      quantitiesOf(withWholeVectors(quantities, model.samples), model.samples);
   std::optional<Fit> best;
   for (size_t used = 1; used <= std::max<size_t>(found.size(), 1); ++used)
     for (size_t pieces = 1; pieces <= kMostPieces; pieces *= 2) {

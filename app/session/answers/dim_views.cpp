@@ -375,8 +375,18 @@ std::vector<RangeFault> rangeFaults(const Module& module, const DimValues& dims)
     const Dim dim = ir.dims().symbol(name);
     const Interval range = ir.facts().interval(dim);
     std::string text;
-    if (range.low && value < *range.low) text = name + " is at least " + std::to_string(*range.low);
-    if (range.high && value > *range.high) text = name + " is at most " + std::to_string(*range.high);
+    const auto because = [&](const std::vector<Fact>& why) {
+      if (why.empty()) return std::string();
+      const Reason& reason = why.front().reason;
+      return ": " + reason.text + (reason.place.known() ? " at " + shortPlace(reason.place) : "");
+    };
+    const auto number = [&](int64_t bound) { return ir.dims().constant(bound); };
+    if (range.low && value < *range.low)
+      text = name + " is at least " + std::to_string(*range.low) +
+             because(ir.facts().explainLessEqual(number(*range.low), dim));
+    if (range.high && value > *range.high)
+      text = name + " is at most " + std::to_string(*range.high) +
+             because(ir.facts().explainLessEqual(dim, number(*range.high)));
     for (const Fact& fact : ir.facts().factsAbout(dim.symbol()))
       if (fact.kind == FactKind::multipleOf && fact.a == dim && fact.multiple > 1 &&
           value % fact.multiple != 0)

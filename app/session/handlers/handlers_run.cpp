@@ -21,6 +21,7 @@
 #include "app/engine/run/specialisation.h"
 #include "app/engine/run/trace_file.h"
 #include "app/engine/run/valid_positions.h"
+#include "app/session/answers/dim_views.h"
 #include "app/session/data_sets.h"
 #include "app/session/explain/explain.h"
 #include "app/session/explain/failed_instances.h"
@@ -110,6 +111,12 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
   if (!ran.ok() && !ofInstances.empty() && !state.interruption.requested())
     return withFailedInstances(ran.takeError(), *prepared.runner, prepared.inputs, ofInstances,
                                state.interruption);
+  if (!ran.ok() && ran.error().id == DiagnosticId::inputMismatch && prepared.model->hasModule()) {
+    Error wrong = ran.takeError();
+    for (RangeFault& fault : rangeFaults(prepared.model->typed(), prepared.inputs.dims))
+      wrong.diagnostic().notes.push_back(std::move(fault.text));
+    return wrong;
+  }
   DYN_CHECK(std::move(ran));
   result.timeLimit = std::move(timeLimit);
   compareTimes(result);

@@ -79,7 +79,7 @@ LatencyPlace placeOfRun(const RunRecord& run) { return {run.machine, run.device,
 
 std::vector<std::string> latencyQuantitiesOf(LoadedModel& model, const std::vector<std::string>& dims) {
   std::string flops;
-  if (model.hasModule())
+  if (model.hasModule() && model.ensurePasses().ok())
     if (const Dim formula = flopsOf(model.typed())) {
       const Dim known = model.ir().facts().canonical(formula);
       const std::vector<SymbolId> symbols = symbolsOf(known);

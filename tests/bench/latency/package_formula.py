@@ -46,7 +46,7 @@ def main():
     parser.add_argument("--count", type=int, default=20)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--host-code", default="auto", help="of the measured program, as of dynrepl; the package's is native")
+    parser.add_argument("--host-code", default="native", help="of the measured program, as of dynrepl; the package's is native")
     parser.add_argument("--build", default="build/release", help="folder of the build")
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()

@@ -69,6 +69,21 @@ TEST(LatencyModel, aSlopeMayChange) {
     EXPECT_NEAR(model->at({{"n", n}})->ns / time(static_cast<double>(n)), 1, 0.12) << n;
 }
 
+TEST(LatencyModel, aLengthTakesAsLongAsTheNextWholeVector) {
+  const auto time = [](double batch, double seq) { return 2e4 + 500 * batch * 16 * std::ceil(seq / 16); };
+  std::vector<LatencySample> samples;
+  for (const int64_t batch : {1, 2, 4})
+    for (const int64_t seq : {4, 16, 23, 32, 45, 64, 91, 128})
+      samples.push_back(sampleOf({{"batch", batch}, {"seq", seq}},
+                                 time(static_cast<double>(batch), static_cast<double>(seq))));
+  const Result<LatencyModel> model = fitLatency(kQuantities, samples);
+  ASSERT_TRUE(model.ok());
+  EXPECT_LT(model->spread, 1.05);
+  for (const int64_t seq : {17, 33, 63, 65, 100})
+    EXPECT_NEAR(model->at({{"batch", 3}, {"seq", seq}})->ns / time(3, static_cast<double>(seq)), 1, 0.05)
+        << seq << " by " << model->formula();
+}
+
 // Of sizes that the fit has not seen at least 95 in 100 are inside of its interval, and it is not wide for no
 // reason.
 TEST(LatencyModel, theIntervalHoldsForOtherSizes) {

@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "app/session/records/latency_runs.h"
 #include "app/session/views/memory_views.h"
 #include "app/session/views/predict_views.h"
 #include "app/session/views/run_views.h"
@@ -48,6 +49,14 @@ class LatencyTest : public test::SessionFixture {
     return std::string(file->bytes());
   }
 };
+
+// The passes have not run when `latency` asks what the time may depend on.
+TEST(LatencyQuantities, HaveTheArithmeticOfAModelThatWasOnlyRead) {
+  Result<std::unique_ptr<LoadedModel>> model = LoadedModel::fromText(
+      "fn @main(%x: Tensor[(n, n), f32]) { %y = matmul(%x, %x) return %y }", "m.dyn", {}, nullptr);
+  ASSERT_TRUE(model.ok());
+  EXPECT_EQ(latencyQuantitiesOf(**model, {"n"}), (std::vector<std::string>{"n", "2*n*n*n"}));
+}
 
 TEST_F(LatencyTest, MeasuresSizesAndMakesAFormula) {
   const auto outcome = line(":latency --dim b=2 --dim n=1..200 --seconds 0.1");
