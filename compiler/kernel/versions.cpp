@@ -126,12 +126,19 @@ void addResidues(const loop::Kernel& kernel, const std::vector<VersionGuard>& gu
   }
 }
 
-// Elements of a row that stands in a lane. Squares of four bytes are turned over fastest.
+size_t accumulationsIn(const loop::Kernel& kernel) {
+  size_t count = 0;
+  forEachStatement(kernel.body, [&](const Stmt& s) { count += s.kind == StmtKind::accumulate; });
+  return count;
+}
+
+// Elements of a row that stands in a lane. To turn over squares of eight bytes takes as long as to reduce a
+// longer row by itself once.
 int64_t longestRow(const loop::Kernel& rows) {
   if (rows.scratch.empty()) return kShortRow;
-  const bool allOfFour = std::all_of(rows.scratch.begin(), rows.scratch.end(),
-                                     [](const loop::Buffer* b) { return storageBytes(b->dtype) == 4; });
-  return allOfFour ? kStagedRow : kStagedRow / 2;
+  const bool anyOfEight = std::any_of(rows.scratch.begin(), rows.scratch.end(),
+                                      [](const loop::Buffer* b) { return storageBytes(b->dtype) == 8; });
+  return anyOfEight && accumulationsIn(rows) < 2 ? kStagedRow / 2 : kStagedRow;
 }
 
 }  // namespace

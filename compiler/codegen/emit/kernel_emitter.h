@@ -275,7 +275,8 @@ class KernelEmitter {
   // scalar one.
   Status accumulateLevel(std::span<const loop::Stmt* const> together, size_t level, bool vectors,
                          std::vector<llvm::Value*>& partial);
-  llvm::Value* combinedLanes(const loop::Stmt& stmt, std::vector<llvm::Value*> partial);
+  Status joinHalves(const loop::Stmt& stmt, std::vector<llvm::Value*>& partial);
+  Result<llvm::Value*> combinedLanes(const loop::Stmt& stmt, std::vector<llvm::Value*> partial);
   Status accumulateOnce(const loop::Stmt& stmt, llvm::Value*& accumulator);
   bool vectorizable(const loop::Stmt& stmt, loop::Expr variable) const;
 
