@@ -240,6 +240,8 @@ class KernelEmitter {
   Status tileStatement(const loop::Stmt& stmt);
   struct Tile;
   std::optional<Tile> tileOf(const loop::Stmt& stmt);
+  Status squaresOf(const Tile& tile, llvm::Value* extent);
+  std::optional<bool> isNarrow(const Tile& tile) const;
   struct TileRows {
     llvm::Value *first = nullptr, *end = nullptr;
     llvm::Value* left = nullptr;  // of the one square, where it is not full; null: squares are
