@@ -32,6 +32,8 @@ constexpr int64_t kBlockTile = 64;         // both sides of what is read across:
 constexpr size_t kMostTogether = 96;       // nodes of the elements of a short axis that one loop makes
 constexpr int64_t kBlockSharing = 256;     // along the innermost axis, where elements share work,
 constexpr int64_t kSharedAtOnce = 32;      // and along the axis whose elements share it
+constexpr int64_t kBlockKept = 1024;       // along the innermost axis, where rows read what they share
+constexpr size_t kMostKept = 2;            // in so many rows of scratch memory
 
 class NestBuilder {
  public:
@@ -305,13 +307,27 @@ class NestBuilder {
   }
 
   // The innermost axis in blocks, and in each of its vectors a loop over elements of another axis, which
-  // share what does not depend on it.
-  Dim sharingWork(loop::Kernel& kernel, NestScope& unit, size_t shared) {
-    std::vector<UnitAxis> axes = outerAxesBut(shared);
+  // share what does not depend on it; or the other way round, where little that is slow is all they share.
+  Dim sharingWork(loop::Kernel& kernel, NestScope& unit, NestSharing sharing) {
+    std::vector<UnitAxis> axes = outerAxesBut(sharing.axis);
     IndexValues values;
-    const auto [element, elements] = inBlocks(shared, kSharedAtOnce, axes, values);
-    const auto [lane, lanes] = inBlocks(axes_.index.size() - 1, kBlockSharing, axes, values);
+    const auto [element, elements] = inBlocks(sharing.axis, kSharedAtOnce, axes, values);
+    const std::vector<Expr> slow =
+        slowPartsShared(axes_.roots, axes_.index[sharing.axis], axes_.index.back());
+    const bool keeps = sharing.isSlow && !slow.empty() && slow.size() <= kMostKept;
+    const auto [lane, lanes] =
+        inBlocks(axes_.index.size() - 1, keeps ? kBlockKept : kBlockSharing, axes, values);
     const Dim units = makeUnits(kernel, axes, unit, values);
+    if (keeps) {
+      std::vector<Expr> roots = axes_.roots;
+      keepShared(kernel, unit, slow, {lane, lanes}, values, roots);
+      NestScope row = NestScope::inside(unit);
+      lowering_.bind(element, row);
+      row.statements.push_back(storingLoop(lane, lanes, roots, values, NestScope::inside(row)));
+      unit.statements.push_back(
+          loop::loopOver(element, elements, LoopKind::serial, loop::block(std::move(row.statements))));
+      return units;
+    }
     NestScope outer = NestScope::inside(unit), inner = NestScope::inside(outer);
     lowering_.bind(lane, outer);
     lowering_.bind(element, inner);
@@ -321,6 +337,27 @@ class NestBuilder {
     unit.statements.push_back(
         loop::loopOver(lane, lanes, LoopKind::vector, loop::block(std::move(outer.statements))));
     return units;
+  }
+
+  // `parts`, which have a number for each lane, are computed once, into scratch memory that `roots` read then.
+  void keepShared(loop::Kernel& kernel, NestScope& unit, const std::vector<Expr>& parts,
+                  const std::pair<Expr, Expr>& lanes, const IndexValues& values, std::vector<Expr>& roots) {
+    for (const Expr& part : parts) {
+      kernel.scratch.push_back(loops_.buffer("t" + std::to_string(kernel.scratch.size()), part.dtype(),
+                                             {loops_.integer(kBlockKept)}, BufferRole::scratch));
+      const Buffer* kept = kernel.scratch.back();
+      const Expr own = loops_.variable("e");
+      NestScope filling = NestScope::inside(unit);
+      lowering_.bind(own, filling);
+      const Expr value = loops_.substitute(renamed(part, values),
+                                           [&](Expr e) { return e.same(lanes.first) ? own : Expr(); });
+      filling.statements.push_back(loop::store(kept, {own}, lowering_.lower(value, filling)));
+      unit.statements.push_back(
+          loop::loopOver(own, lanes.second, LoopKind::vector, loop::block(std::move(filling.statements))));
+      for (Expr& root : roots)
+        root = loops_.substitute(
+            root, [&](Expr e) { return e.same(part) ? loops_.load(kept, {lanes.first}) : Expr(); });
+    }
   }
 
   // What a unit has of an axis, of which a block of kBlockShortRows is the last of the units' `axes`.
@@ -410,7 +447,7 @@ class NestBuilder {
       if (const std::optional<size_t> between = axisReadBetween(axes_);
           between && fitsTogether(*between) && !hasChecks(axes_))
         return besideShortAxis(kernel, unit, *between);
-      if (const std::optional<size_t> sharing = axisOfSharing(axes_); sharing && !hasChecks(axes_))
+      if (const std::optional<NestSharing> sharing = axisOfSharing(axes_); sharing && !hasChecks(axes_))
         return sharingWork(kernel, unit, *sharing);
     }
     size_t unitCount = blocks || rank == 0 ? 0 : scalarAxis ? rank : std::min(rank - 1, reduced);

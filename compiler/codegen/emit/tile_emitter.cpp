@@ -33,8 +33,8 @@ constexpr int64_t kLineBytes = 64;
 constexpr int64_t kSquaresOfLine = 2;      // that follow each other
 constexpr int64_t kLeastPart = 4;          // columns of a part of a square, where a half has as many
 constexpr unsigned kByteLanes = 16;        // of squares of bytes: a register of every machine holds them
-constexpr unsigned kNarrowLanes = 4;         // of squares where there are no more rows, or columns
-constexpr int64_t kLeastNarrowBytes = 4;     // of an element
+constexpr unsigned kNarrowLanes = 4;       // of squares where there are no more rows, or columns
+constexpr int64_t kLeastNarrowBytes = 4;   // of an element
 constexpr unsigned kRegisterBits = 128;    // in which every machine interleaves by one instruction
 constexpr unsigned kInterleavedBits = 32;  // smaller elements are interleaved
 constexpr unsigned kFloatBits = 32;
@@ -216,25 +216,28 @@ Status KernelEmitter::tileStatement(const Stmt& stmt) {
     return done.ok() ? Status() : Status(done.takeError());
   }
   const unsigned machineLanes = fullLanes_;
-  const auto narrowSquares = [&]() -> Status {
-    fullLanes_ = kNarrowLanes;
+  const auto squaresBy = [&](unsigned lanes) -> Status {
+    fullLanes_ = lanes;
     Status done = squaresOf(*tile, extent);
     fullLanes_ = machineLanes;
     return done;
   };
-  const std::optional<bool> known = isNarrow(*tile);
-  if (known) return *known ? narrowSquares() : squaresOf(*tile, extent);
+  // Elements of eight bytes fill two registers each column: half as many lanes leave room to turn them.
+  const bool isWide = storageBytes(tile->loads[0].dtype()) == 8 && machineLanes >= 2 * kNarrowLanes;
+  const unsigned lanes = isWide ? machineLanes / 2 : machineLanes;
+  const std::optional<bool> known = lanes > kNarrowLanes ? isNarrow(*tile) : false;
+  if (known) return squaresBy(*known ? kNarrowLanes : lanes);
   DYN_TRY(Value * columns, scalar(tile->columnExtent));
   Value* isNarrow = b_.CreateICmpSLE(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, extent, columns),
                                      b_.getInt64(kNarrowLanes));
-  DYN_CHECK(when(isNarrow, narrowSquares));
-  return when(b_.CreateNot(isNarrow), [&] { return squaresOf(*tile, extent); });
+  DYN_CHECK(when(isNarrow, [&] { return squaresBy(kNarrowLanes); }));
+  return when(b_.CreateNot(isNarrow), [&] { return squaresBy(lanes); });
 }
 
 // Would most of a square of the machine's lanes be empty, as there are few rows or few columns? None: its
 // extents tell. Smaller elements are quick to turn anyway.
 std::optional<bool> KernelEmitter::isNarrow(const Tile& tile) const {
-  if (fullLanes_ <= kNarrowLanes || storageBytes(tile.loads[0].dtype()) < kLeastNarrowBytes) return false;
+  if (storageBytes(tile.loads[0].dtype()) < kLeastNarrowBytes) return false;
   bool known = true;
   for (Expr extent : {tile.rowExtent, tile.columnExtent}) {
     const bool isKnown = extent.kind() == ExprKind::intConstant;
