@@ -236,6 +236,7 @@ Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimConte
   nest.description = request.description;
   nest.context = composer.context();
   nest.columns = request.columns;
+  nest.onDevice = request.onDevice;
   std::vector<ValueId> results;
   for (size_t i : request.results) results.push_back(body.results.at(i));
   if (results.empty()) results = body.results;

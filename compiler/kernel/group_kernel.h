@@ -18,6 +18,7 @@ struct GroupKernelRequest {
   const DimSolver* facts = nullptr;
   std::string name, description;
   std::optional<std::pair<Dim, Dim>> columns;  // LoopNest::columns
+  bool onDevice = false;                       // LoopNest::onDevice
   // Contents of a parameter when known (shapes, axes): those need no memory.
   std::function<std::optional<Contents>(ValueId)> contents;
 };

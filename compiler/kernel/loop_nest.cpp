@@ -447,7 +447,8 @@ class NestBuilder {
       if (const std::optional<size_t> between = axisReadBetween(axes_);
           between && fitsTogether(*between) && !hasChecks(axes_))
         return besideShortAxis(kernel, unit, *between);
-      if (const std::optional<NestSharing> sharing = axisOfSharing(axes_); sharing && !hasChecks(axes_))
+      if (const std::optional<NestSharing> sharing = axisOfSharing(axes_);
+          sharing && !(sharing->isSlow && nest_.onDevice) && !hasChecks(axes_))
         return sharingWork(kernel, unit, *sharing);
     }
     size_t unitCount = blocks || rank == 0 ? 0 : scalarAxis ? rank : std::min(rank - 1, reduced);

@@ -51,6 +51,7 @@ struct LoopNest {
   // of its epilogue.
   std::optional<std::pair<Dim, Dim>> columns;
   NestSchedule schedule = NestSchedule::automatic;
+  bool onDevice = false;  // whose threads make elements each by itself: little that they share is kept
 };
 
 struct NestKernel {

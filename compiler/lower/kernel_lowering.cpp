@@ -143,6 +143,7 @@ Result<KernelCall> makeKernel(FunctionLowering& c, const KernelGroup& group,
   request.name = kernelName(group.body);
   request.description = group.description;
   request.columns = columns;
+  request.onDevice = group.use == KernelUse::onDevice;
   request.contents = [&](ValueId v) -> std::optional<Contents> {
     auto it = group.outer.find(v);
     if (it == group.outer.end()) return std::nullopt;
