@@ -262,6 +262,12 @@ Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimConte
     if (rows.usedInputs == built.usedInputs)
       group.rowsInLanes = RowsInLanes{std::move(rows.kernel), built.rowLength};
   }
+  if (built.laneAxis && !request.onDevice) {
+    nest.schedule = NestSchedule::shortAxisInLanes;
+    DYN_TRY(NestKernel lanes, buildLoopNest(nest, *request.facts));
+    if (lanes.usedInputs == built.usedInputs)
+      group.shortLanes = ShortLanes{std::move(lanes.kernel), built.laneAxis};
+  }
   if (built.innermostAcross) {
     nest.schedule = NestSchedule::unitInnermost;
     DYN_TRY(NestKernel unit, buildLoopNest(nest, *request.facts));

@@ -27,6 +27,7 @@ namespace {
 // Elements of a unit:
 constexpr int64_t kBlockElements = 4096;   // of a flat kernel: enough to pay for handing it to a thread
 constexpr int64_t kBlockReductions = 64;   // reductions side by side, across memory
+constexpr int64_t kRowsTogether = 16;      // of an axis outside of them, where they are few
 constexpr int64_t kBlockShortRows = 1024;  // rows of up to kShortStride elements: all stay in the cache
 constexpr int64_t kBlockTile = 64;         // both sides of what is read across: a few lines of memory
 constexpr size_t kMostTogether = 96;       // nodes of the elements of a short axis that one loop makes
@@ -205,23 +206,35 @@ class NestBuilder {
       reductions = reductions * axes_.space[axis];
     }
     innerIterations_ = reductions;
+    const bool together = nest_.schedule == NestSchedule::shortAxisInLanes;  // both axes as one
+    if (together) units = ceilDiv(axes_.space[outer[0]], dims_.constant(kRowsTogether));
     loops_.bound(kernel.unit, loops_.dim(units));
     // The blocks are the fastest part of the unit.
     Expr block = kernel.unit, rest = kernel.unit;
-    if (!outer.empty()) {
+    if (!outer.empty() && !together) {
       block = mod(kernel.unit, loops_.dim(blocks));
       rest = floorDiv(kernel.unit, loops_.dim(blocks));
     }
-    if (outer.size() == 1) {
+    if (outer.size() == 1 && !together) {
       unit.statements.push_back(loop::let(axes_.index[outer[0]], rest));
-    } else {
+    } else if (!together) {
       values.merge(indexFromUnit(rest, unitAxes(outer), unit));
     }
-    const Expr inside = loops_.variable("e"), start = block * kBlockReductions;
-    const Expr extent = min(loops_.integer(kBlockReductions), loops_.dim(axes_.space[vectorAxis]) - start);
-    values[axes_.index[vectorAxis].id()] = start + inside;
+    const Expr inside = loops_.variable("e"), length = loops_.dim(axes_.space[vectorAxis]),
+               start = block * (together ? kRowsTogether : kBlockReductions);
+    Expr extent = min(loops_.integer(kBlockReductions), length - start);
+    if (together) {
+      extent = min(loops_.integer(kRowsTogether), loops_.dim(axes_.space[outer[0]]) - start) * length;
+    } else {
+      values[axes_.index[vectorAxis].id()] = start + inside;
+    }
     std::deque<NestScope> scopes = {NestScope::inside(unit)};
     lowering_.bind(inside, scopes.back());
+    for (size_t axis : together ? std::vector{outer[0], vectorAxis} : std::vector<size_t>()) {
+      const Expr place = axis == vectorAxis ? mod(inside, length) : start + floorDiv(inside, length);
+      lowering_.bind(axes_.index[axis], scopes.back());
+      scopes.back().statements.push_back(loop::let(axes_.index[axis], place));
+    }
     for (size_t axis : within) {
       scopes.push_back(NestScope::inside(scopes.back()));
       lowering_.bind(axes_.index[axis], scopes.back());
@@ -247,8 +260,10 @@ class NestBuilder {
       staged->keep(scopes[0].statements);
       add(staged->before());
     }
-    unit.statements.push_back(
-        loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(scopes[0].statements))));
+    StmtRef lanes =
+        loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(scopes[0].statements)));
+    // The test is what the certificate knows of a divisor.
+    unit.statements.push_back(together ? loop::branch(loops_.integer(0) < length, std::move(lanes)) : lanes);
     if (staged) {
       add(staged->after());
       kernel.scratch = staged->scratch();
@@ -278,6 +293,7 @@ class NestBuilder {
         axes_.space.back() == nest_.space.back() && !axes_.space.back().isConstant())
       result.innermostAcross = axes_.space.back();
     rowLength_ = result.rowLength;
+    if (across && outerReductionAxes(axes_, vectorAxis) == 1) result.laneAxis = axes_.space[vectorAxis];
     if (across || (nest_.schedule == NestSchedule::rowsInLanes && result.rowLength)) {
       units = acrossMemory(kernel, unit, vectorAxis);
     } else {

@@ -88,6 +88,12 @@ std::optional<std::vector<size_t>> axesOfReductions(const NestAxes& axes) {
   return common;
 }
 
+size_t outerReductionAxes(const NestAxes& axes, size_t axis) {
+  return static_cast<size_t>(std::count_if(axes.index.begin(),
+                                           axes.index.begin() + static_cast<std::ptrdiff_t>(axis),
+                                           [&](Expr index) { return hasReductionOver(axes, index); }));
+}
+
 size_t lastReductionAxis(const NestAxes& axes) {
   for (size_t axis = axes.index.size(); axis-- > 0;)
     if (hasReductionOver(axes, axes.index[axis])) return axis;

@@ -28,6 +28,9 @@ size_t fewestReductionAxes(const NestAxes& axes);
 // they stand.
 std::optional<std::vector<size_t>> axesOfReductions(const NestAxes& axes);
 
+// How many axes before `axis` some reduction depends on.
+size_t outerReductionAxes(const NestAxes& axes, size_t axis);
+
 // The last axis that some reduction depends on; the rank where there is none.
 size_t lastReductionAxis(const NestAxes& axes);
 

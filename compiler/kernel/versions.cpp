@@ -146,11 +146,15 @@ int64_t longestRow(const loop::Kernel& rows) {
 Result<VersionPolicy> parseVersionPolicy(std::string_view text) {
   if (text == "auto") return VersionPolicy{};
   if (text == "generic")
-    return VersionPolicy{
-        .withoutBroadcast = false, .rowsInLanes = false, .splitReductions = false, .unitInnermost = false};
+    return VersionPolicy{.withoutBroadcast = false,
+                         .rowsInLanes = false,
+                         .splitReductions = false,
+                         .unitInnermost = false,
+                         .shortLanes = false};
   for (int residues = 1; residues <= kVersionTile; ++residues)
     if (text == "residues" + std::to_string(residues))
-      return VersionPolicy{.rowsInLanes = false, .unitInnermost = false, .residues = residues};
+      return VersionPolicy{
+          .rowsInLanes = false, .unitInnermost = false, .shortLanes = false, .residues = residues};
   return makeError(DiagnosticId::usageError, "loop has no version '" + std::string(text) + "'")
       .note("there are auto, generic and residues1 to residues" + std::to_string(kVersionTile));
 }
@@ -179,6 +183,7 @@ std::string guardsText(const std::vector<VersionGuard>& guards) {
 
 std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
                                             const std::optional<RowsInLanes>& rows,
+                                            const std::optional<ShortLanes>& lanes,
                                             const std::optional<UnitInnermost>& unit,
                                             const VersionPolicy& policy) {
   std::vector<KernelVersion> moving, all;
@@ -189,6 +194,15 @@ std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
       KernelVersion version{rows->kernel, {}};
       version.kernel.name += ".rows_in_lanes";
       if (!length) version.guards.push_back({rows->rowLength, VersionGuard::Relation::atMost, longest});
+      all.push_back(std::move(version));
+    }
+  }
+  if (lanes && policy.shortLanes && accumulationsIn(lanes->kernel) > 1) {
+    const std::optional<int64_t> length = lanes->length.constant();
+    if (!length || (*length > 1 && *length <= kShortLanes)) {
+      KernelVersion version{lanes->kernel, {}};
+      version.kernel.name += ".short_lanes";
+      if (!length) version.guards.push_back({lanes->length, VersionGuard::Relation::atMost, kShortLanes});
       all.push_back(std::move(version));
     }
   }
