@@ -355,7 +355,7 @@ class NestBuilder {
     return units;
   }
 
-  // `parts`, which have a number for each lane, are computed once, into scratch memory that `roots` read then.
+  // `parts`, a number for each lane, are computed once, into scratch memory that `roots` read then.
   void keepShared(loop::Kernel& kernel, NestScope& unit, const std::vector<Expr>& parts,
                   const std::pair<Expr, Expr>& lanes, const IndexValues& values, std::vector<Expr>& roots) {
     for (const Expr& part : parts) {

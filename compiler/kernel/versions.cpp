@@ -126,6 +126,14 @@ void addResidues(const loop::Kernel& kernel, const std::vector<VersionGuard>& gu
   }
 }
 
+bool sumsIn(const loop::Kernel& kernel) {
+  bool found = false;
+  forEachStatement(kernel.body, [&](const Stmt& s) {
+    found |= s.kind == StmtKind::accumulate && s.reduceOp == loop::ReduceOp::sum;
+  });
+  return found;
+}
+
 size_t accumulationsIn(const loop::Kernel& kernel) {
   size_t count = 0;
   forEachStatement(kernel.body, [&](const Stmt& s) { count += s.kind == StmtKind::accumulate; });
@@ -133,12 +141,13 @@ size_t accumulationsIn(const loop::Kernel& kernel) {
 }
 
 // Elements of a row that stands in a lane. To turn over squares of eight bytes takes as long as to reduce a
-// longer row by itself once.
+// longer row by itself once: to sum it, or, which takes longer, to find its extreme.
 int64_t longestRow(const loop::Kernel& rows) {
   if (rows.scratch.empty()) return kShortRow;
   const bool anyOfEight = std::any_of(rows.scratch.begin(), rows.scratch.end(),
                                       [](const loop::Buffer* b) { return storageBytes(b->dtype) == 8; });
-  return anyOfEight && accumulationsIn(rows) < 2 ? kStagedRow / 2 : kStagedRow;
+  if (!anyOfEight || accumulationsIn(rows) > 1) return kStagedRow;
+  return sumsIn(rows) ? kStagedRow / 2 : kStagedRow * 3 / 4;
 }
 
 }  // namespace
