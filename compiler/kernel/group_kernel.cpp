@@ -236,6 +236,7 @@ Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimConte
   nest.description = request.description;
   nest.context = composer.context();
   nest.columns = request.columns;
+  nest.onDevice = request.onDevice;
   std::vector<ValueId> results;
   for (size_t i : request.results) results.push_back(body.results.at(i));
   if (results.empty()) results = body.results;
@@ -260,6 +261,12 @@ Result<GroupKernel> buildGroupKernel(const GroupKernelRequest& request, DimConte
     DYN_TRY(NestKernel rows, buildLoopNest(nest, *request.facts));
     if (rows.usedInputs == built.usedInputs)
       group.rowsInLanes = RowsInLanes{std::move(rows.kernel), built.rowLength};
+  }
+  if (built.laneAxis && !request.onDevice) {
+    nest.schedule = NestSchedule::shortAxisInLanes;
+    DYN_TRY(NestKernel lanes, buildLoopNest(nest, *request.facts));
+    if (lanes.usedInputs == built.usedInputs)
+      group.shortLanes = ShortLanes{std::move(lanes.kernel), built.laneAxis};
   }
   if (built.innermostAcross) {
     nest.schedule = NestSchedule::unitInnermost;

@@ -18,6 +18,7 @@ struct GroupKernelRequest {
   const DimSolver* facts = nullptr;
   std::string name, description;
   std::optional<std::pair<Dim, Dim>> columns;  // LoopNest::columns
+  bool onDevice = false;                       // LoopNest::onDevice
   // Contents of a parameter when known (shapes, axes): those need no memory.
   std::function<std::optional<Contents>(ValueId)> contents;
 };
@@ -43,6 +44,7 @@ struct GroupKernel {
   std::vector<KernelCheck> checks;  // by their number, from 1
   std::optional<RowsInLanes> rowsInLanes;      // where it has rows
   std::optional<UnitInnermost> unitInnermost;  // where its innermost axis may have one element
+  std::optional<ShortLanes> shortLanes;        // where an axis beside reductions may be short
   std::optional<SplitKernels> split;           // where it is one reduction that may be long
 };
 

@@ -28,12 +28,15 @@ namespace {
 // Elements of a unit:
 constexpr int64_t kBlockElements = 4096;   // of a flat kernel: enough to pay for handing it to a thread
 constexpr int64_t kBlockReductions = 64;   // reductions side by side, across memory
+constexpr int64_t kRowsTogether = 16;      // of an axis outside of them, where they are few
 constexpr int64_t kBlockShortRows = 1024;  // rows of up to kShortStride elements: all stay in the cache
 constexpr int64_t kBlockRows = 64;         // rows that lie behind each other, of no known length
 constexpr int64_t kBlockTile = 64;         // both sides of what is read across: a few lines of memory
 constexpr size_t kMostTogether = 96;       // nodes of the elements of a short axis that one loop makes
 constexpr int64_t kBlockSharing = 256;     // along the innermost axis, where elements share work,
 constexpr int64_t kSharedAtOnce = 32;      // and along the axis whose elements share it
+constexpr int64_t kBlockKept = 1024;       // along the innermost axis, where rows read what they share
+constexpr size_t kMostKept = 2;            // in so many rows of scratch memory
 
 class NestBuilder {
  public:
@@ -230,23 +233,35 @@ class NestBuilder {
       reductions = reductions * axes_.space[axis];
     }
     innerIterations_ = reductions;
+    const bool together = nest_.schedule == NestSchedule::shortAxisInLanes;  // both axes as one
+    if (together) units = ceilDiv(axes_.space[outer[0]], dims_.constant(kRowsTogether));
     loops_.bound(kernel.unit, loops_.dim(units));
     // The blocks are the fastest part of the unit.
     Expr block = kernel.unit, rest = kernel.unit;
-    if (!outer.empty()) {
+    if (!outer.empty() && !together) {
       block = mod(kernel.unit, loops_.dim(blocks));
       rest = floorDiv(kernel.unit, loops_.dim(blocks));
     }
-    if (outer.size() == 1) {
+    if (outer.size() == 1 && !together) {
       unit.statements.push_back(loop::let(axes_.index[outer[0]], rest));
-    } else {
+    } else if (!together) {
       values.merge(indexFromUnit(rest, unitAxes(outer), unit));
     }
-    const Expr inside = loops_.variable("e"), start = block * kBlockReductions;
-    const Expr extent = min(loops_.integer(kBlockReductions), loops_.dim(axes_.space[vectorAxis]) - start);
-    values[axes_.index[vectorAxis].id()] = start + inside;
+    const Expr inside = loops_.variable("e"), length = loops_.dim(axes_.space[vectorAxis]),
+               start = block * (together ? kRowsTogether : kBlockReductions);
+    Expr extent = min(loops_.integer(kBlockReductions), length - start);
+    if (together) {
+      extent = min(loops_.integer(kRowsTogether), loops_.dim(axes_.space[outer[0]]) - start) * length;
+    } else {
+      values[axes_.index[vectorAxis].id()] = start + inside;
+    }
     std::deque<NestScope> scopes = {NestScope::inside(unit)};
     lowering_.bind(inside, scopes.back());
+    for (size_t axis : together ? std::vector{outer[0], vectorAxis} : std::vector<size_t>()) {
+      const Expr place = axis == vectorAxis ? mod(inside, length) : start + floorDiv(inside, length);
+      lowering_.bind(axes_.index[axis], scopes.back());
+      scopes.back().statements.push_back(loop::let(axes_.index[axis], place));
+    }
     for (size_t axis : within) {
       scopes.push_back(NestScope::inside(scopes.back()));
       lowering_.bind(axes_.index[axis], scopes.back());
@@ -272,8 +287,10 @@ class NestBuilder {
       staged->keep(scopes[0].statements);
       add(staged->before());
     }
-    unit.statements.push_back(
-        loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(scopes[0].statements))));
+    StmtRef lanes =
+        loop::loopOver(inside, extent, LoopKind::vector, loop::block(std::move(scopes[0].statements)));
+    // The test is what the certificate knows of a divisor.
+    unit.statements.push_back(together ? loop::branch(loops_.integer(0) < length, std::move(lanes)) : lanes);
     if (staged) {
       add(staged->after());
       kernel.scratch = staged->scratch();
@@ -303,6 +320,7 @@ class NestBuilder {
         axes_.space.back() == nest_.space.back() && !axes_.space.back().isConstant())
       result.innermostAcross = axes_.space.back();
     rowLength_ = result.rowLength;
+    if (across && outerReductionAxes(axes_, vectorAxis) == 1) result.laneAxis = axes_.space[vectorAxis];
     if (across || (nest_.schedule == NestSchedule::rowsInLanes && result.rowLength)) {
       units = acrossMemory(kernel, unit, vectorAxis);
     } else {
@@ -332,13 +350,27 @@ class NestBuilder {
   }
 
   // The innermost axis in blocks, and in each of its vectors a loop over elements of another axis, which
-  // share what does not depend on it.
-  Dim sharingWork(loop::Kernel& kernel, NestScope& unit, size_t shared) {
-    std::vector<UnitAxis> axes = outerAxesBut(shared);
+  // share what does not depend on it; or the other way round, where little that is slow is all they share.
+  Dim sharingWork(loop::Kernel& kernel, NestScope& unit, NestSharing sharing) {
+    std::vector<UnitAxis> axes = outerAxesBut(sharing.axis);
     IndexValues values;
-    const auto [element, elements] = inBlocks(shared, kSharedAtOnce, axes, values);
-    const auto [lane, lanes] = inBlocks(axes_.index.size() - 1, kBlockSharing, axes, values);
+    const auto [element, elements] = inBlocks(sharing.axis, kSharedAtOnce, axes, values);
+    const std::vector<Expr> slow =
+        slowPartsShared(axes_.roots, axes_.index[sharing.axis], axes_.index.back());
+    const bool keeps = sharing.isSlow && !slow.empty() && slow.size() <= kMostKept;
+    const auto [lane, lanes] =
+        inBlocks(axes_.index.size() - 1, keeps ? kBlockKept : kBlockSharing, axes, values);
     const Dim units = makeUnits(kernel, axes, unit, values);
+    if (keeps) {
+      std::vector<Expr> roots = axes_.roots;
+      keepShared(kernel, unit, slow, {lane, lanes}, values, roots);
+      NestScope row = NestScope::inside(unit);
+      lowering_.bind(element, row);
+      row.statements.push_back(storingLoop(lane, lanes, roots, values, NestScope::inside(row)));
+      unit.statements.push_back(
+          loop::loopOver(element, elements, LoopKind::serial, loop::block(std::move(row.statements))));
+      return units;
+    }
     NestScope outer = NestScope::inside(unit), inner = NestScope::inside(outer);
     lowering_.bind(lane, outer);
     lowering_.bind(element, inner);
@@ -348,6 +380,27 @@ class NestBuilder {
     unit.statements.push_back(
         loop::loopOver(lane, lanes, LoopKind::vector, loop::block(std::move(outer.statements))));
     return units;
+  }
+
+  // `parts`, a number for each lane, are computed once, into scratch memory that `roots` read then.
+  void keepShared(loop::Kernel& kernel, NestScope& unit, const std::vector<Expr>& parts,
+                  const std::pair<Expr, Expr>& lanes, const IndexValues& values, std::vector<Expr>& roots) {
+    for (const Expr& part : parts) {
+      kernel.scratch.push_back(loops_.buffer("t" + std::to_string(kernel.scratch.size()), part.dtype(),
+                                             {loops_.integer(kBlockKept)}, BufferRole::scratch));
+      const Buffer* kept = kernel.scratch.back();
+      const Expr own = loops_.variable("e");
+      NestScope filling = NestScope::inside(unit);
+      lowering_.bind(own, filling);
+      const Expr value = loops_.substitute(renamed(part, values),
+                                           [&](Expr e) { return e.same(lanes.first) ? own : Expr(); });
+      filling.statements.push_back(loop::store(kept, {own}, lowering_.lower(value, filling)));
+      unit.statements.push_back(
+          loop::loopOver(own, lanes.second, LoopKind::vector, loop::block(std::move(filling.statements))));
+      for (Expr& root : roots)
+        root = loops_.substitute(
+            root, [&](Expr e) { return e.same(part) ? loops_.load(kept, {lanes.first}) : Expr(); });
+    }
   }
 
   // What a unit has of an axis, of which a block of kBlockShortRows is the last of the units' `axes`.
@@ -503,7 +556,8 @@ class NestBuilder {
       if (const std::optional<size_t> between = axisReadBetween(axes_);
           between && fitsTogether(*between) && !hasChecks(axes_))
         return besideShortAxis(kernel, unit, *between);
-      if (const std::optional<size_t> sharing = axisOfSharing(axes_); sharing && !hasChecks(axes_))
+      if (const std::optional<NestSharing> sharing = axisOfSharing(axes_);
+          sharing && !(sharing->isSlow && nest_.onDevice) && !hasChecks(axes_))
         return sharingWork(kernel, unit, *sharing);
     }
     size_t unitCount = blocks || rank == 0 ? 0 : scalarAxis ? rank : std::min(rank - 1, reduced);

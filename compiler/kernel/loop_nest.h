@@ -37,6 +37,7 @@ enum class NestSchedule : uint8_t {
   rowsInLanes,        // the rows of reductions along memory stand side by side
   reductionsInLanes,  // every element is a unit, its reductions are vector loops
   unitInnermost,      // as automatic, for an innermost axis of one element, which is left out
+  shortAxisInLanes,   // as automatic, where reductions go across memory: lanes go on from row to row
 };
 
 struct LoopNest {
@@ -51,6 +52,7 @@ struct LoopNest {
   // of its epilogue.
   std::optional<std::pair<Dim, Dim>> columns;
   NestSchedule schedule = NestSchedule::automatic;
+  bool onDevice = false;  // whose threads make elements each by itself: little that they share is kept
 };
 
 struct NestKernel {
@@ -62,6 +64,9 @@ struct NestKernel {
   // The size of the innermost axis where it is walked across memory and may have one element, which fills no
   // vector; null elsewhere.
   Dim innermostAcross;
+  // The size of the axis whose lanes stand side by side where reductions go across memory, if there is one
+  // axis outside of it that they depend on too: few elements fill no vector. Null elsewhere.
+  Dim laneAxis;
 };
 
 Result<NestKernel> buildLoopNest(const LoopNest& nest, const DimSolver& facts);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "compiler/kernel/nest_scopes.h"
 #include "compiler/loop/access/access_pattern.h"
@@ -16,10 +17,23 @@ namespace {
 
 constexpr int64_t kShortestReduction = 8;  // that is worth a vector
 constexpr size_t kWorthSharing = 24;       // operations that elements share, worth walking across memory
+constexpr size_t kSlowOperation = 10;      // as many: a root, a quotient
 
 std::optional<int64_t> constantOf(Expr e) {
   if (e.kind() == ExprKind::dim) return e.dimValue().constant();
   return e.kind() == ExprKind::intConstant ? std::optional(e.intValue()) : std::nullopt;
+}
+
+// Quotients and square roots of reals are made one after the other by the processor.
+bool isSlow(Expr e) {
+  const bool slow = (e.kind() == ExprKind::binary && e.binaryOp() == loop::BinaryOp::div) ||
+                    (e.kind() == ExprKind::unary && e.unaryOp() == loop::UnaryOp::sqrt);
+  return slow && isReal(e.dtype());
+}
+
+bool holdsSlow(Expr root) {
+  const std::vector<Expr> nodes = loop::postorder(std::span(&root, 1));
+  return std::any_of(nodes.begin(), nodes.end(), isSlow);
 }
 
 }  // namespace
@@ -72,6 +86,12 @@ std::optional<std::vector<size_t>> axesOfReductions(const NestAxes& axes) {
   if (!common || axes.index.empty() || (!common->empty() && common->back() + 1 == axes.index.size()))
     return std::nullopt;
   return common;
+}
+
+size_t outerReductionAxes(const NestAxes& axes, size_t axis) {
+  return static_cast<size_t>(std::count_if(axes.index.begin(),
+                                           axes.index.begin() + static_cast<std::ptrdiff_t>(axis),
+                                           [&](Expr index) { return hasReductionOver(axes, index); }));
 }
 
 size_t lastReductionAxis(const NestAxes& axes) {
@@ -172,15 +192,15 @@ std::optional<size_t> axisReadBetween(const NestAxes& axes) {
   return std::nullopt;
 }
 
-std::optional<size_t> axisOfSharing(const NestAxes& axes) {
+std::optional<NestSharing> axisOfSharing(const NestAxes& axes) {
   const std::vector<Expr> nodes = loop::postorder(axes.roots);
-  std::optional<size_t> best;
+  std::optional<NestSharing> best;
   size_t most = kWorthSharing - 1;
   for (size_t axis = 0; axis + 1 < axes.index.size(); ++axis) {
     if (axes.space[axis].isConstant(1)) continue;
     std::unordered_map<uint32_t, bool> ofValues;  // not of this axis, and by something that is read
     std::unordered_map<uint32_t, bool> ofAxis;
-    size_t count = 0;
+    size_t count = 0, slow = 0;
     for (const Expr& e : nodes) {
       bool values = e.kind() == ExprKind::load, depends = e.same(axes.index[axis]);
       for (const Expr& part : e.operands()) {
@@ -189,14 +209,36 @@ std::optional<size_t> axisOfSharing(const NestAxes& axes) {
       }
       ofAxis[e.id()] = depends;
       ofValues[e.id()] = values;
-      if (values && !depends) ++count;
+      if (!values || depends) continue;
+      ++count;
+      if (isSlow(e)) ++slow;
     }
-    if (count > most) {
-      most = count;
-      best = axis;
+    const size_t cost = count + slow * (kSlowOperation - 1);
+    if (cost > most) {
+      most = cost;
+      best = {axis, count < kWorthSharing};
     }
   }
   return best;
+}
+
+std::vector<Expr> slowPartsShared(std::span<const Expr> roots, Expr element, Expr lane) {
+  constexpr int64_t kLeastBytes = 4;  // of a number that is computed as it is stored
+  std::vector<Expr> parts, work(roots.begin(), roots.end());
+  std::unordered_set<uint32_t> seen;
+  while (!work.empty()) {
+    const Expr e = work.back();
+    work.pop_back();
+    if (!seen.insert(e.id()).second) continue;
+    if (!mentions(e, element) && mentions(e, lane) && isReal(e.dtype()) &&
+        storageBytes(e.dtype()) >= kLeastBytes && holdsSlow(e)) {
+      parts.push_back(e);
+      continue;
+    }
+    const size_t count = e.kind() == ExprKind::select ? 1 : e.operands().size();
+    for (size_t i = 0; i < count; ++i) work.push_back(e.operands()[i]);
+  }
+  return parts;
 }
 
 bool hasChecks(const NestAxes& axes) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "compiler/kernel/nest_axes.h"
@@ -27,6 +28,9 @@ size_t fewestReductionAxes(const NestAxes& axes);
 // they stand.
 std::optional<std::vector<size_t>> axesOfReductions(const NestAxes& axes);
 
+// How many axes before `axis` some reduction depends on.
+size_t outerReductionAxes(const NestAxes& axes, size_t axis);
+
 // The last axis that some reduction depends on; the rank where there is none.
 size_t lastReductionAxis(const NestAxes& axes);
 
@@ -44,7 +48,16 @@ std::optional<size_t> axisReadBetween(const NestAxes& axes);
 
 // An axis, other than the innermost, whose elements share much of what is computed of values read: where an
 // image is sampled, the places are the same for all of its channels. That is then done once for all of them.
-std::optional<size_t> axisOfSharing(const NestAxes& axes);
+struct NestSharing {
+  size_t axis = 0;
+  bool isSlow = false;  // it is little, but there are quotients or roots in it
+};
+std::optional<NestSharing> axisOfSharing(const NestAxes& axes);
+
+// The largest parts that are computed for every element, slow, and the same for all of `element` but not for
+// all of `lane`.
+std::vector<loop::Expr> slowPartsShared(std::span<const loop::Expr> roots, loop::Expr element,
+                                        loop::Expr lane);
 
 bool hasChecks(const NestAxes& axes);
 

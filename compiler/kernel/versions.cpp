@@ -126,12 +126,28 @@ void addResidues(const loop::Kernel& kernel, const std::vector<VersionGuard>& gu
   }
 }
 
-// Elements of a row that stands in a lane. Squares of four bytes are turned over fastest.
+bool sumsIn(const loop::Kernel& kernel) {
+  bool found = false;
+  forEachStatement(kernel.body, [&](const Stmt& s) {
+    found |= s.kind == StmtKind::accumulate && s.reduceOp == loop::ReduceOp::sum;
+  });
+  return found;
+}
+
+size_t accumulationsIn(const loop::Kernel& kernel) {
+  size_t count = 0;
+  forEachStatement(kernel.body, [&](const Stmt& s) { count += s.kind == StmtKind::accumulate; });
+  return count;
+}
+
+// Elements of a row that stands in a lane. To turn over squares of eight bytes takes as long as to reduce a
+// longer row by itself once: to sum it, or, which takes longer, to find its extreme.
 int64_t longestRow(const loop::Kernel& rows) {
   if (rows.scratch.empty()) return kShortRow;
-  const bool allOfFour = std::all_of(rows.scratch.begin(), rows.scratch.end(),
-                                     [](const loop::Buffer* b) { return storageBytes(b->dtype) == 4; });
-  return allOfFour ? kStagedRow : kStagedRow / 2;
+  const bool anyOfEight = std::any_of(rows.scratch.begin(), rows.scratch.end(),
+                                      [](const loop::Buffer* b) { return storageBytes(b->dtype) == 8; });
+  if (!anyOfEight || accumulationsIn(rows) > 1) return kStagedRow;
+  return sumsIn(rows) ? kStagedRow / 2 : kStagedRow * 3 / 4;
 }
 
 }  // namespace
@@ -139,11 +155,15 @@ int64_t longestRow(const loop::Kernel& rows) {
 Result<VersionPolicy> parseVersionPolicy(std::string_view text) {
   if (text == "auto") return VersionPolicy{};
   if (text == "generic")
-    return VersionPolicy{
-        .withoutBroadcast = false, .rowsInLanes = false, .splitReductions = false, .unitInnermost = false};
+    return VersionPolicy{.withoutBroadcast = false,
+                         .rowsInLanes = false,
+                         .splitReductions = false,
+                         .unitInnermost = false,
+                         .shortLanes = false};
   for (int residues = 1; residues <= kVersionTile; ++residues)
     if (text == "residues" + std::to_string(residues))
-      return VersionPolicy{.rowsInLanes = false, .unitInnermost = false, .residues = residues};
+      return VersionPolicy{
+          .rowsInLanes = false, .unitInnermost = false, .shortLanes = false, .residues = residues};
   return makeError(DiagnosticId::usageError, "loop has no version '" + std::string(text) + "'")
       .note("there are auto, generic and residues1 to residues" + std::to_string(kVersionTile));
 }
@@ -172,6 +192,7 @@ std::string guardsText(const std::vector<VersionGuard>& guards) {
 
 std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
                                             const std::optional<RowsInLanes>& rows,
+                                            const std::optional<ShortLanes>& lanes,
                                             const std::optional<UnitInnermost>& unit,
                                             const VersionPolicy& policy) {
   std::vector<KernelVersion> moving, all;
@@ -182,6 +203,15 @@ std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
       KernelVersion version{rows->kernel, {}};
       version.kernel.name += ".rows_in_lanes";
       if (!length) version.guards.push_back({rows->rowLength, VersionGuard::Relation::atMost, longest});
+      all.push_back(std::move(version));
+    }
+  }
+  if (lanes && policy.shortLanes && accumulationsIn(lanes->kernel) > 1) {
+    const std::optional<int64_t> length = lanes->length.constant();
+    if (!length || (*length > 1 && *length <= kShortLanes)) {
+      KernelVersion version{lanes->kernel, {}};
+      version.kernel.name += ".short_lanes";
+      if (!length) version.guards.push_back({lanes->length, VersionGuard::Relation::atMost, kShortLanes});
       all.push_back(std::move(version));
     }
   }

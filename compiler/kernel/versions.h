@@ -7,6 +7,8 @@
 //
 //   kernel @softmax.rows_in_lanes if m <= 31:                 each lane has a row of its own
 //
+//   kernel @softmax.short_lanes   if k <= 4, of [n, m, k]:    lanes are all of n and k, each reduces over m
+//
 //   kernel @transpose.unit        if n == 1:                  y[w, c] = x[0, c, w], where the kernel itself is y[w, c, n] = x[n, c, w]
 //
 //   kernel @reduce_sum.parts, @reduce_sum.whole    if m > 32768 and n <= 64: compiler/kernel/split_reduction.h
@@ -32,6 +34,7 @@ struct VersionPolicy {
   bool rowsInLanes = true;
   bool splitReductions = true;
   bool unitInnermost = true;
+  bool shortLanes = true;
   int residues = 0;  // so many of 0, ..., kVersionTile - 1 have a version of their own
 
   bool operator==(const VersionPolicy&) const = default;
@@ -40,6 +43,10 @@ inline constexpr int64_t kVersionTile = 16;  // a multiple of the lanes of every
 // Elements, up to which rows stand in lanes that are not staged (staged_rows.h): each lane reads from its own
 // row, slower than neighbours by far.
 inline constexpr int64_t kShortRow = 4;
+
+// Elements of an axis that stands in lanes, up to which lanes go on from row to row: each lane reads from a
+// place of its own, slower than neighbours, but most lanes would be empty.
+inline constexpr int64_t kShortLanes = 4;
 
 // "auto" (no_broadcast, rows_in_lanes), "generic" (none), "residues1" to "residues16" (besides no_broadcast).
 // Error usageError for another text.
@@ -73,9 +80,16 @@ struct UnitInnermost {
   Dim size;
 };
 
+// The same kernel whose lanes go on from row to row of an axis, and how long that is.
+struct ShortLanes {
+  loop::Kernel kernel;
+  Dim length;
+};
+
 // In the order in which they are tried.
 std::vector<KernelVersion> kernelVersionsOf(const loop::Kernel& kernel,
                                             const std::optional<RowsInLanes>& rows,
+                                            const std::optional<ShortLanes>& lanes,
                                             const std::optional<UnitInnermost>& unit,
                                             const VersionPolicy& policy);
 

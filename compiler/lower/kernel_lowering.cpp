@@ -143,6 +143,7 @@ Result<KernelCall> makeKernel(FunctionLowering& c, const KernelGroup& group,
   request.name = kernelName(group.body);
   request.description = group.description;
   request.columns = columns;
+  request.onDevice = group.use == KernelUse::onDevice;
   request.contents = [&](ValueId v) -> std::optional<Contents> {
     auto it = group.outer.find(v);
     if (it == group.outer.end()) return std::nullopt;
@@ -155,8 +156,8 @@ Result<KernelCall> makeKernel(FunctionLowering& c, const KernelGroup& group,
   DYN_TRY(GroupKernel made, buildGroupKernel(request, c.ir().dims()));
   KernelCall call;
   if (group.use == KernelUse::launched)
-    call.versions =
-        kernelVersionsOf(made.kernel, made.rowsInLanes, made.unitInnermost, c.program().versions());
+    call.versions = kernelVersionsOf(made.kernel, made.rowsInLanes, made.shortLanes, made.unitInnermost,
+                                     c.program().versions());
   if (!call.versions.empty() && call.versions[0].guards.empty()) {  // always the one
     made.kernel = std::move(call.versions[0].kernel);
     call.versions.clear();

@@ -139,6 +139,8 @@ for to, dtypes in ((1, "f64 f16 i32 i64 u8 bool"), (11, "f32 i64"), (10, "f32"),
 COPIES = "f32 f64 f16 u8"
 row("Flatten", "x:T[n,m,3]", "f32", [{"axis": 2}], shows="reshape")
 row("Transpose", "x:T[n,m]", COPIES, [{}])
+NARROW = [{"n": 64, "m": 3}, {"n": 3000, "m": 3}, {"n": 1500, "m": 17}]
+row("Transpose", "x:T[n,m]", "f32 f64 i64", sizes=NARROW[:2] + [{"n": 3, "m": 3000}])
 row("Transpose", "x:T[n,c,h,w]", COPIES, [{"perm": [0, 2, 3, 1]}, {"perm": [0, 3, 1, 2]}, {"perm": [0, 1, 3, 2]}, {"perm": [1, 0, 2, 3]},
                                           {"perm": [3, 2, 1, 0]}, {"perm": [2, 3, 0, 1]}], sizes=IMAGES)
 row("Transpose", "x:T[n,h,w,3]", "f32 u8", [{"perm": [0, 3, 1, 2]}], sizes=[{"n": 1, "h": 16, "w": 20}, {"n": 1, "h": 224, "w": 224}, {"n": 16, "h": 320, "w": 480}])
@@ -225,6 +227,16 @@ for op in "ReduceSum ReduceProd ReduceMean ReduceMax ReduceMin ReduceL1 ReduceL2
         row(op, "x:f32[n,c,h,w] a=[0,2,3]", "", [{}], sizes=IMAGES, opset=18)
 for op in ("ArgMax", "ArgMin"):
     row(op, "x:T[n,m]", "f32 i32", [{"axis": -1}, {"axis": 0}], shows=op.lower())
+# Short rows, and few elements behind an axis in the middle.
+MIDDLE = [{"n": 20, "m": 7, "k": 3}, {"n": 50, "m": 40, "k": 3}, {"n": 500, "m": 17, "k": 3}]
+for op in ("ArgMax", "ArgMin"):
+    row(op, "x:T[n,m]", "f64 f32", [{"axis": 1}], sizes=NARROW, shows=op.lower())
+row("ArgMax", "x:T[n,m,k]", "f32 f64", [{"axis": 1}], sizes=MIDDLE, shows="argmax")
+for op in ("ReduceSum", "ReduceMax"):
+    row(op, "x:T[n,m] a=[1]", "f64 f16 i64", [{"keepdims": 0}], sizes=NARROW, opset=18)
+    row(op, "x:T[n,m,k] a=[1]", "f32 f64", [{"keepdims": 0}], sizes=MIDDLE, opset=18)
+for op in ("Softmax", "LogSoftmax"):
+    row(op, "x:T[n,m,k]", "f32 f64", [{"axis": 1}], sizes=MIDDLE)
 row("CumSum", "x:T[n,m] a=1", "f32 f64 i64", [{}, {"exclusive": 1}, {"reverse": 1}], shows="cumsum")
 row("CumSum", "x:T[n,m] a=0", "f32 i64", shows="cumsum")
 for op in "Softmax LogSoftmax".split():
@@ -236,6 +248,8 @@ row("LpNormalization", "x:f32[n,m]", "", [{}, {"axis": 0}, {"p": 1}])
 row("LayerNormalization", "x:T[n,m] s:T[m] b:T[m]", REALS, shows="layer_norm")
 row("RMSNormalization", "x:T[n,m] s:T[m]", "f32", opset=23, shows="rms_norm")
 row("BatchNormalization", "x:T[n,c,h,w] s:T[c] b:T[c] m:T[c] v:T[c]", "f32 f64", fills={"v": "1 3"}, sizes=IMAGES, shows="batch_norm")
+row("BatchNormalization", "x:T[n,c] s:T[c] b:T[c] m:T[c] v:T[c]", "f32 f64", fills={"v": "1 3"},
+    sizes=[{"n": 64, "c": 37}, {"n": 500, "c": 37}, {"n": 700, "c": 1024}], shows="batch_norm")
 row("InstanceNormalization", "x:f32[n,c,h,w] s:f32[c] b:f32[c]", sizes=IMAGES, shows="instance_norm")
 row("GroupNormalization", "x:f32[n,c,h,w] s:f32[c] b:f32[c]", "", [{"num_groups": 4}], sizes=IMAGES, shows="group_norm")
 row("LRN", "x:f32[n,c,h,w]", "", [{"size": 5}], sizes=SLOW_IMAGES, shows="lrn")
@@ -244,6 +258,9 @@ row("MeanVarianceNormalization", "x:f32[n,c,h,w]", sizes=IMAGES)
 # Products.
 row("MatMul", "a:T[n,k] b:T[k,m]", "f32 f64 f16 i32 i64", sizes=PRODUCTS, shows="matmul")
 row("MatMul", "a:T[b,h,s,d] c:T[b,h,d,s]", "f32 f64", sizes=HEADS[:2] + [{"b": 2, "h": 12, "s": 256, "d": 64}], shows="matmul")
+FEW_COLUMNS = [{"n": 64, "k": 8, "m": 5}, {"n": 5000, "k": 3, "m": 3}, {"n": 30000, "k": 64, "m": 3}]
+row("MatMul", "a:T[n,k] b:T[k,m]", "f32 f64 i32 i64", sizes=FEW_COLUMNS, shows="matmul")
+row("Gemm", "a:T[n,k] b:T[k,m] c:T[m]", "f32 f64", sizes=FEW_COLUMNS, shows="matmul")
 row("MatMul", "a:f32[k] b:f32[k,m]", sizes=PRODUCTS, shows="matmul")
 row("MatMul", "a:f32[n,k] b:f32[k]", sizes=PRODUCTS, shows="matmul")
 row("Gemm", "a:T[n,k] b:T[m,k] c:T[m]", "f32 f64", [{"transB": 1}], sizes=PRODUCTS, shows="matmul")

@@ -557,30 +557,65 @@ Status KernelEmitter::accumulateStatements(std::span<const Stmt* const> together
     const auto begin = partial.begin() + static_cast<std::ptrdiff_t>(i * own);
     const std::vector<Value*> mine(begin, begin + static_cast<std::ptrdiff_t>(own));
     Value* result = mine.back();
-    if (vectors) result = ops_.combine(s.reduceOp, combinedLanes(s, mine), result, s.variable.dtype());
+    if (vectors) {
+      DYN_TRY(Value * lanes, combinedLanes(s, mine));
+      result = ops_.combine(s.reduceOp, lanes, result, s.variable.dtype());
+    }
     dataMemo_[s.variable.id()] = true;
     bindVariable(s.variable, lanes_ == 1 ? LaneValue::uniform(result) : LaneValue::varying(result));
   }
   return {};
 }
 
+// The first half of the vector accumulators joins the second, which holds all of an extent below two vectors
+// (accumulateLevel): in a short row to combine what nothing was added to would be most of the work.
+Status KernelEmitter::joinHalves(const Stmt& stmt, std::vector<Value*>& partial) {
+  constexpr unsigned kHalf = kPartialAccumulators / 2;
+  const int64_t least = int64_t{kHalf} * fullLanes_;
+  const Expr extent = stmt.extents.back();
+  const bool alone = stmt.variables.size() == 1;
+  const std::optional<int64_t> known = alone ? constantOf(extent) : std::nullopt;
+  if (known && *known < least) return {};
+  const auto join = [&] {
+    for (unsigned k = 0; k < kHalf; ++k)
+      partial[kHalf + k] = ops_.combine(stmt.reduceOp, partial[kHalf + k], partial[k], stmt.variable.dtype());
+  };
+  if (known || !alone) {
+    join();
+    return {};
+  }
+  DYN_TRY(Value * count, scalar(extent));
+  llvm::BasicBlock *before = b_.GetInsertBlock(), *joins = newBlock("join"), *after = newBlock("joined");
+  b_.CreateCondBr(b_.CreateICmpSGE(count, b_.getInt64(static_cast<uint64_t>(least))), joins, after);
+  const std::vector<Value*> shorter = partial;
+  b_.SetInsertPoint(joins);
+  join();
+  llvm::BasicBlock* joined = b_.GetInsertBlock();
+  b_.CreateBr(after);
+  b_.SetInsertPoint(after);
+  for (unsigned k = kHalf; k < kPartialAccumulators; ++k) {
+    llvm::PHINode* phi = b_.CreatePHI(partial[k]->getType(), 2);
+    phi->addIncoming(shorter[k], before);
+    phi->addIncoming(partial[k], joined);
+    partial[k] = phi;
+  }
+  return {};
+}
+
 // Pairs of vectors, then halves of the one left: the same tree whatever the extent. In a short row that is
 // most of the work, so minima and maxima of reals look for NaN once, before it, not in each step.
-Value* KernelEmitter::combinedLanes(const Stmt& stmt, std::vector<Value*> partial) {
+Result<Value*> KernelEmitter::combinedLanes(const Stmt& stmt, std::vector<Value*> partial) {
   const Dtype dtype = stmt.variable.dtype();
   const bool isExtreme = stmt.reduceOp == ReduceOp::minimum || stmt.reduceOp == ReduceOp::maximum;
   const bool apart = isReal(dtype) && isExtreme;
-  Value* isNan = nullptr;
-  for (unsigned k = 0; k < kPartialAccumulators && apart; ++k) {
-    Value* own = b_.CreateFCmpUNO(partial[k], partial[k]);
-    isNan = isNan ? b_.CreateOr(isNan, own) : own;
-  }
-  auto combine = [&](Value* a, Value* b) {
-    return apart ? ops_.extremeOfNumbers(stmt.reduceOp, a, b) : ops_.combine(stmt.reduceOp, a, b, dtype);
+  static_assert(kPartialAccumulators == 4);
+  DYN_CHECK(joinHalves(stmt, partial));
+  Value *a = partial[2], *b = partial[3];
+  Value* isNan = apart ? b_.CreateOr(b_.CreateFCmpUNO(a, a), b_.CreateFCmpUNO(b, b)) : nullptr;
+  auto combine = [&](Value* x, Value* y) {
+    return apart ? ops_.extremeOfNumbers(stmt.reduceOp, x, y) : ops_.combine(stmt.reduceOp, x, y, dtype);
   };
-  for (unsigned width = kPartialAccumulators / 2; width > 0; width /= 2)
-    for (unsigned k = 0; k < width; ++k) partial[k] = combine(partial[k], partial[k + width]);
-  Value* lanes = partial[0];
+  Value* lanes = combine(a, b);
   for (unsigned width = fullLanes_ / 2; width > 0; width /= 2) {
     std::vector<int> low, high;
     for (unsigned k = 0; k < width; ++k) {

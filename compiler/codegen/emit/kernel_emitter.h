@@ -240,6 +240,8 @@ class KernelEmitter {
   Status tileStatement(const loop::Stmt& stmt);
   struct Tile;
   std::optional<Tile> tileOf(const loop::Stmt& stmt);
+  Status squaresOf(const Tile& tile, llvm::Value* extent);
+  std::optional<bool> isNarrow(const Tile& tile) const;
   struct TileRows {
     llvm::Value *first = nullptr, *end = nullptr;
     llvm::Value* left = nullptr;  // of the one square, where it is not full; null: squares are
@@ -275,7 +277,8 @@ class KernelEmitter {
   // scalar one.
   Status accumulateLevel(std::span<const loop::Stmt* const> together, size_t level, bool vectors,
                          std::vector<llvm::Value*>& partial);
-  llvm::Value* combinedLanes(const loop::Stmt& stmt, std::vector<llvm::Value*> partial);
+  Status joinHalves(const loop::Stmt& stmt, std::vector<llvm::Value*>& partial);
+  Result<llvm::Value*> combinedLanes(const loop::Stmt& stmt, std::vector<llvm::Value*> partial);
   Status accumulateOnce(const loop::Stmt& stmt, llvm::Value*& accumulator);
   bool vectorizable(const loop::Stmt& stmt, loop::Expr variable) const;
 

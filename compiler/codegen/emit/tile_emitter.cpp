@@ -33,6 +33,8 @@ constexpr int64_t kLineBytes = 64;
 constexpr int64_t kSquaresOfLine = 2;      // that follow each other
 constexpr int64_t kLeastPart = 4;          // columns of a part of a square, where a half has as many
 constexpr unsigned kByteLanes = 16;        // of squares of bytes: a register of every machine holds them
+constexpr unsigned kNarrowLanes = 4;       // of squares where there are no more rows, or columns
+constexpr int64_t kLeastNarrowBytes = 4;   // of an element
 constexpr unsigned kRegisterBits = 128;    // in which every machine interleaves by one instruction
 constexpr unsigned kInterleavedBits = 32;  // smaller elements are interleaved
 constexpr unsigned kFloatBits = 32;
@@ -213,25 +215,59 @@ Status KernelEmitter::tileStatement(const Stmt& stmt) {
                                       [&](Value*) { return children(stmt); });
     return done.ok() ? Status() : Status(done.takeError());
   }
+  const unsigned machineLanes = fullLanes_;
+  const auto squaresBy = [&](unsigned lanes) -> Status {
+    fullLanes_ = lanes;
+    Status done = squaresOf(*tile, extent);
+    fullLanes_ = machineLanes;
+    return done;
+  };
+  // Elements of eight bytes fill two registers each column: half as many lanes leave room to turn them.
+  const bool isWide = storageBytes(tile->loads[0].dtype()) == 8 && machineLanes >= 2 * kNarrowLanes;
+  const unsigned lanes = isWide ? machineLanes / 2 : machineLanes;
+  const std::optional<bool> known = lanes > kNarrowLanes ? isNarrow(*tile) : false;
+  if (known) return squaresBy(*known ? kNarrowLanes : lanes);
+  DYN_TRY(Value * columns, scalar(tile->columnExtent));
+  Value* isNarrow = b_.CreateICmpSLE(b_.CreateBinaryIntrinsic(llvm::Intrinsic::smin, extent, columns),
+                                     b_.getInt64(kNarrowLanes));
+  DYN_CHECK(when(isNarrow, [&] { return squaresBy(kNarrowLanes); }));
+  return when(b_.CreateNot(isNarrow), [&] { return squaresBy(lanes); });
+}
+
+// Would most of a square of the machine's lanes be empty, as there are few rows or few columns? None: its
+// extents tell. Smaller elements are quick to turn anyway.
+std::optional<bool> KernelEmitter::isNarrow(const Tile& tile) const {
+  if (storageBytes(tile.loads[0].dtype()) < kLeastNarrowBytes) return false;
+  bool known = true;
+  for (Expr extent : {tile.rowExtent, tile.columnExtent}) {
+    const bool isKnown = extent.kind() == ExprKind::intConstant;
+    if (isKnown && extent.intValue() <= kNarrowLanes) return true;
+    known &= isKnown;
+  }
+  return known ? std::optional(false) : std::nullopt;
+}
+
+Status KernelEmitter::squaresOf(const Tile& tile, Value* extent) {
   Value* full = b_.getInt64(0);
   const unsigned machineLanes = fullLanes_;
-  if (machineLanes < kByteLanes && isOfBytes(*tile)) {
+  if (machineLanes < kByteLanes && isOfBytes(tile)) {
     fullLanes_ = kByteLanes;
-    Result<Value*> reached = wholeSquares(*tile, full, extent);
+    Result<Value*> reached = wholeSquares(tile, full, extent);
     fullLanes_ = machineLanes;
     if (!reached.ok()) return reached.takeError();
     full = *reached;
   }
-  DYN_TRY(full, wholeSquares(*tile, full, extent));
-  if (leftAfterVectors(stmt.extent) == 0) return {};
+  DYN_TRY(full, wholeSquares(tile, full, extent));
+  if (leftAfterVectors(tile.rowExtent) == 0) return {};
   if (!masksTails()) {
+    std::vector<Value*> nothing;
     Result<Value*> rest =
-        countedLoop(tile->row, full, extent, 1, nothing, [&](Value*) { return loopStatement(*tile->plain); });
+        countedLoop(tile.row, full, extent, 1, nothing, [&](Value*) { return loopStatement(*tile.plain); });
     return rest.ok() ? Status() : Status(rest.takeError());
   }
   // What is left of the rows: fewer than a square has.
   Value* left = b_.CreateSub(extent, full);
-  return when(b_.CreateICmpSGT(left, b_.getInt64(0)), [&] { return tileRows(*tile, {full, extent, left}); });
+  return when(b_.CreateICmpSGT(left, b_.getInt64(0)), [&] { return tileRows(tile, {full, extent, left}); });
 }
 
 // Squares of rows from `first` on, as long as there is a whole one: lines of memory one after the other, of

@@ -106,6 +106,8 @@ struct ProductBlocks {
         const int64_t panels = std::max<int64_t>(1, kEpilogueElements / (rows * width));
         for (int64_t panel = panelBegin, finished = panelBegin; panel < panelEnd; ++panel) {
           const int64_t column = panel * width, columns = std::min(width, p.columns - column);
+          // A part of a vector that was just written is slow to read: rows of parts are finished together.
+          const bool byTiles = !p.halves && columns == width;
           auto multiplyFrom = [&](int64_t first, int64_t begin, int64_t steps, const float* right) {
             for (int64_t tile = firstTile, at = 0; tile < lastTile; at += all.height(tile++))
               if (const int64_t skipped = std::clamp<int64_t>(first - at, 0, all.height(tile));
@@ -114,7 +116,7 @@ struct ProductBlocks {
                 if (far && columns > kNarrow) fetchTile(to, all.height(tile) - skipped, columns);
                 multiply(all.height(tile) - skipped, steps, left + (at + skipped) * leading + begin, leading,
                          right, k + begin > 0, to, columns);
-                if (closed && !p.halves) finish(*closed, column, all.height(tile), columns, to);
+                if (closed && byTiles) finish(*closed, column, all.height(tile), columns, to);
               }
           };
           if (p.halves)
@@ -123,7 +125,7 @@ struct ProductBlocks {
           else
             multiplyFrom(0, 0, depth, panelAt(packed, panel, k));
           if (closed) {
-            if (p.halves) finish(*closed, column, rows, columns, c + row * p.strideCM + column);
+            if (!byTiles) finish(*closed, column, rows, columns, c + row * p.strideCM + column);
             continue;
           }
           const bool full = panel + 1 - finished == panels || panel + 1 == panelEnd;

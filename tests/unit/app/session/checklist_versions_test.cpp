@@ -306,6 +306,59 @@ TEST_F(VersionsTest, M10_longReductionsGoInPartsThatThreadsShare) {
   }
 }
 
+TEST_F(VersionsTest, fewElementsBehindAReductionShareLanesWithOtherRows) {
+  for (const char* name : {"softmax", "argmax"})
+    for (const char* type : {"f32", "f64"}) {
+      const std::string program = "fn @main(%x: Tensor[(n, m, k), " + std::string(type) +
+                                  "]) { %y = " + name + "(%x) {axis = 1} return %y }";
+      std::unique_ptr<Session> automatic = sessionOf(program.c_str(), "auto"),
+                               generic = sessionOf(program.c_str(), "generic");
+      for (const int n : {1, 15, 16, 17, 50})
+        for (const int m : {1, 2, 17})
+          for (const int k : {1, 2, 3, 4, 5}) {
+            const std::vector<std::string> dims = {"n=" + std::to_string(n), "m=" + std::to_string(m),
+                                                   "k=" + std::to_string(k)};
+            const Ran a = run(*automatic, dims), b = run(*generic, dims);
+            EXPECT_EQ(a.values, b.values) << program << " " << testing::PrintToString(dims);
+            const std::string kernel = k <= kShortLanes ? std::string(name) + ".short_lanes" : name;
+            EXPECT_THAT(a.kernels, testing::ElementsAre(kernel)) << testing::PrintToString(dims);
+          }
+    }
+}
+
+// The quotient and the root are made once for 32 rows; what comes out is what it is where each row makes
+// them.
+TEST_F(VersionsTest, slowPartsThatRowsShareAreKept) {
+  constexpr const char* kRows =
+      R"(fn @main(%x: Tensor[(n, c), f64], %s: Tensor[(c), f64], %b: Tensor[(c), f64], %m: Tensor[(c), f64],
+         %v: Tensor[(c), f64]) {
+  %e = exp(%v)
+  %y = batch_norm(%x, %s, %b, %m, %e)
+  return %y
+}
+)";
+  constexpr const char* kRank3 =
+      R"(fn @main(%x: Tensor[(n, c), f64], %s: Tensor[(c), f64], %b: Tensor[(c), f64], %m: Tensor[(c), f64],
+         %v: Tensor[(c), f64]) {
+  %e = exp(%v)
+  %r = unsqueeze(%x, [2])
+  %z = batch_norm(%r, %s, %b, %m, %e)
+  %y = squeeze(%z, [2])
+  return %y
+}
+)";
+  std::unique_ptr<Session> shared = sessionOf(kRows, "auto"), alone = sessionOf(kRank3, "auto");
+  EXPECT_THAT(text(*shared, Command::of(CommandId::ir).add("level", "loop")),
+              HasSubstr("scratch t0: f64[1024]"));
+  for (const char* n : {"n=1", "n=31", "n=33", "n=97"})
+    for (const char* c : {"c=1", "c=7", "c=67", "c=1025"}) {
+      const Ran a = run(*shared, {n, c}), b = run(*alone, {n, c});
+      ASSERT_EQ(a.values.size(), b.values.size());
+      for (size_t i = 0; i < a.values.size(); ++i)
+        ASSERT_NEAR(a.values[i], b.values[i], 1e-12 * (1 + std::abs(b.values[i]))) << n << " " << c;
+    }
+}
+
 TEST_F(VersionsTest, whatIsKnownNeedsNoVersion) {
   for (const char* text :
        {"fn @main(%x: Tensor[(n, 48), f32]) { %y = softmax(%x) return %y }",
