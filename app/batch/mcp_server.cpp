@@ -9,6 +9,7 @@
 #include "app/session/views/code_views.h"
 #include "app/session/views/view_json.h"
 #include "app/session/views/view_text.h"
+#include "compiler/support/json_nesting.h"
 #include "compiler/support/utf8.h"
 
 namespace dyn {
@@ -249,6 +250,8 @@ void McpServer::refuse(const Json& id, int code, const std::string& message) {
 
 void McpServer::receive(std::string_view line) {
   if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) return;
+  if (nestsDeeperThan(line, kMostJsonNesting))
+    return refuse(nullptr, kParseError, "the line is nested deeper than " + std::to_string(kMostJsonNesting));
   const Json message = Json::parse(line, nullptr, /*allow_exceptions=*/false);
   if (message.is_discarded()) return refuse(nullptr, kParseError, "the line is no JSON");
   const auto field = [&](const char* name) {

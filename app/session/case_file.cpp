@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "compiler/support/json_nesting.h"
+
 namespace dyn {
 
 namespace {
@@ -9,18 +11,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kBytesInMemory = size_t{1} << 20;
-constexpr int kMostNesting = 64;  // more than a tensor has axes; writing JSON as text recurses over them
 
 Result<RunCase> parseCase(std::string_view line, SourceLocation place) {
-  bool tooDeep = false;
-  const auto keepShallow = [&](int depth, Json::parse_event_t, const Json&) {
-    tooDeep = tooDeep || depth > kMostNesting;
-    return !tooDeep;
-  };
-  const Json json = Json::parse(line.begin(), line.end(), keepShallow, false);
-  if (tooDeep)
+  if (nestsDeeperThan(line, kMostJsonNesting))
     return makeError(DiagnosticId::fileFormat,
-                     "the line is nested deeper than " + std::to_string(kMostNesting), place);
+                     "the line is nested deeper than " + std::to_string(kMostJsonNesting), place);
+  const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
   if (json.is_discarded() || !json.is_object())
     return makeError(DiagnosticId::fileFormat, "the line is not a JSON object", place);
   RunCase one;

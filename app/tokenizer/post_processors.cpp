@@ -48,7 +48,11 @@ Result<PostProcessor> readTemplate(const FilePart& part) {
   for (const Json& piece : *pieces) {
     if (!piece.is_object() || piece.size() != 1 || !piece.begin()->is_object())
       return part.malformed("a part of its template is neither a text nor a token");
-    const std::string kind = piece.begin().key(), id = piece.begin()->value("id", "");
+    const std::string kind = piece.begin().key();
+    const auto named = piece.begin()->find("id");
+    if (named == piece.begin()->end() || !named->is_string())
+      return part.malformed("a part of its template has no id");
+    const auto& id = named->get_ref<const std::string&>();
     if (kind == "Sequence") {
       if (id != "A") return part.malformed("its template for one text has a second one");
       ++textCount;

@@ -10,6 +10,7 @@
 #include "app/tokenizer/token_model.h"
 #include "app/tokenizer/unicode_text.h"
 #include "app/tokenizer/vocabulary_file.h"
+#include "compiler/support/json_nesting.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn::tokenizer {
@@ -72,6 +73,9 @@ Result<Tokenizer> Tokenizer::read(const std::string& path) {
 }
 
 Result<Tokenizer> Tokenizer::parse(std::string_view text) {
+  if (nestsDeeperThan(text, kMostJsonNesting))
+    return makeError(DiagnosticId::fileFormat,
+                     "tokenizer.json: it is nested deeper than " + std::to_string(kMostJsonNesting));
   const Json json = Json::parse(text, nullptr, false);
   if (!json.is_object()) return makeError(DiagnosticId::fileFormat, "tokenizer.json: it is no JSON object");
   const auto field = [&](const char* name) { return json.value(name, Json()); };

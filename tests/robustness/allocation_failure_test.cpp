@@ -8,11 +8,13 @@
 #include <functional>
 #include <new>
 
+#include "compiler/codegen/object/weight_check.h"
 #include "compiler/lower/lowered_module.h"
 #include "tests/robustness/allocation_hook.h"
 #include "tests/robustness/compiled_program.h"
 #include "tests/robustness/onnx_builder.h"
 #include "tests/robustness/worker.h"
+#include "tests/support/temporary_folder.h"
 
 namespace dyn::robustness {
 namespace {
@@ -185,6 +187,27 @@ TEST_P(AllocationFailure, LoadingAndRunning) {
       ASSERT_TRUE(runOnce(context.get())) << model.name << ", after allocation " << k << " failed";
     }
   }
+}
+
+// The thread that compares cached weights may get no memory: then they are compared without it, and nobody
+// waits for it.
+TEST_P(AllocationFailure, ComparingCachedWeights) {
+  test::TemporaryFolder folder;
+  const std::string bytes(300'000, 'w');
+  const std::string path = folder.write("cached.dynweights", bytes);
+  WeightSum sum;
+  sum.add(bytes);
+  failEach(
+      "cached weights",
+      [&] {
+        WeightCheck check;
+        try {
+          check.add(path, 0, sum.value());
+        } catch (const std::bad_alloc&) {  // it was not added
+        }
+        return check.wait().ok();
+      },
+      GetParam());
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, AllocationFailure, testing::Values(Failing::once, Failing::repeated),

@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "compiler/support/json_nesting.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {
@@ -13,7 +14,7 @@ nlohmann::json jsonBeside(const std::string& path, const std::string& name) {
   const size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "" : path.substr(0, slash + 1);
   const Result<MappedFile> file = MappedFile::open(folder + name);
-  if (!file.ok()) return {};
+  if (!file.ok() || nestsDeeperThan(file->bytes(), kMostJsonNesting)) return {};
   nlohmann::json json = nlohmann::json::parse(file->bytes(), nullptr, false);
   return json.is_object() ? json : nlohmann::json();
 }

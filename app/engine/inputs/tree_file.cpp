@@ -233,8 +233,10 @@ class Reader {
       parents.push_back(parent.get<int64_t>());
     }
     if (tree.contains("words"))
-      for (const json& word : tree["words"])
-        words.push_back(word.is_string() ? word.get<std::string>() : word.dump());
+      for (const json& word : tree["words"]) {
+        DYN_TRY(std::string text, textOf(word));
+        words.push_back(std::move(text));
+      }
     Status status = addParents(parents, words, 0);
     if (status.ok()) return {};
     return inTree(status.error().message);
@@ -246,7 +248,9 @@ class Reader {
     const auto found = node.find("children");
     return found == node.end() ? nullptr : &*found;
   }
-  static std::string textOf(const json& value) {
+  // Not of lists and objects: writing them recurses over their nesting, and that of a tree has no limit.
+  Result<std::string> textOf(const json& value) const {
+    if (value.is_structured()) return inTree("a word is " + std::string(value.type_name()));
     return value.is_string() ? value.get<std::string>() : value.dump();
   }
 
@@ -281,16 +285,22 @@ class Reader {
     TreeNode node;
     if (value.is_array()) return node;
     if (value.is_string() || value.is_number()) {
-      node.word = textOf(value);
+      DYN_TRY(node.word, textOf(value));
       return node;
     }
     if (!value.is_object()) return inTree("a node is " + std::string(value.type_name()));
-    if (value.contains("label")) node.label = textOf(value["label"]);
-    if (value.contains("word")) node.word = textOf(value["word"]);
+    if (value.contains("label")) {
+      DYN_TRY(node.label, textOf(value["label"]));
+    }
+    if (value.contains("word")) {
+      DYN_TRY(node.word, textOf(value["word"]));
+    }
     if (!value.contains("value")) return node;
     node.hasValues = true;
-    const json one = json::array({value["value"]});
-    for (const json& number : value["value"].is_array() ? value["value"] : one) {
+    const json& given = value["value"];
+    const size_t count = given.is_array() ? given.size() : 1;
+    for (size_t i = 0; i < count; ++i) {
+      const json& number = given.is_array() ? given[i] : given;
       if (!number.is_number()) return inTree("\"value\" is not a list of numbers");
       node.values.push_back(number.get<double>());
     }

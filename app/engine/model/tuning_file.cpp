@@ -8,6 +8,7 @@
 #include "app/engine/model/loaded_model.h"
 #include "compiler/passes/layout/contraction_versions.h"
 #include "compiler/support/atomic_write.h"
+#include "compiler/support/json_nesting.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {
@@ -17,7 +18,7 @@ using Json = nlohmann::ordered_json;
 namespace {
 
 constexpr int kSchema = 1;
-constexpr int kMostTuningNesting = 8;
+constexpr size_t kMostTuningNesting = 8;
 
 Error badFile(const std::string& path, const std::string& why) {
   return makeError(DiagnosticId::fileFormat, "tuning records: " + why, {.file = path});
@@ -103,15 +104,9 @@ Result<TuningRecords> readTuning(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0 && errno == ENOENT) return records;
   DYN_TRY(MappedFile file, MappedFile::open(path));
-  bool tooDeep = false;
-  const auto keepShallow = [&](int depth, Json::parse_event_t, const Json&) {
-    tooDeep = tooDeep || depth > kMostTuningNesting;
-    return !tooDeep;
-  };
-  const std::string_view text = file.bytes();
-  const Json json = Json::parse(text.begin(), text.end(), keepShallow, false);
-  if (tooDeep || json.is_discarded() || !json.is_object())
-    return badFile(path, "the file is not a JSON document of tuning records");
+  const bool isTooDeep = nestsDeeperThan(file.bytes(), kMostTuningNesting);
+  const Json json = isTooDeep ? Json() : Json::parse(file.bytes(), nullptr, false);
+  if (!json.is_object()) return badFile(path, "the file is not a JSON document of tuning records");
   if (!json.contains("schema") || json["schema"] != kSchema)
     return badFile(path, "the file has another schema");
   if (!json.contains("cpu") || !json["cpu"].is_string()) return badFile(path, "the file names no CPU");

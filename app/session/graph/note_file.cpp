@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "compiler/support/atomic_write.h"
+#include "compiler/support/json_nesting.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {
@@ -59,6 +60,8 @@ class ModelLock {
 std::string noteFileOf(const std::string& model) { return model + ".dyn-notes.json"; }
 
 Result<NoteTexts> parseNotes(std::string_view text, const std::string& file) {
+  if (nestsDeeperThan(text, kMostJsonNesting))
+    return noteFault(file, "the notes are nested deeper than " + std::to_string(kMostJsonNesting));
   NoteJson json;
   try {
     json = NoteJson::parse(text.begin(), text.end());

@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 
+#include "compiler/support/json_nesting.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {
@@ -15,7 +16,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr uint64_t kMostBytes = uint64_t{64} << 20;
-constexpr int kMostOverlayNesting = 16;
+constexpr size_t kMostOverlayNesting = 16;
 
 SourceLocation placeAt(std::string_view text, size_t offset, const std::string& file) {
   const std::string_view before = text.substr(0, std::min(offset, text.size()));
@@ -56,14 +57,13 @@ const Json* resultsOf(const Json& file) {
 }  // namespace
 
 Result<Overlay> parseOverlay(std::string_view text, const std::string& file) {
-  bool isTooDeep = false;
-  const auto keepShallow = [&](int depth, Json::parse_event_t, const Json&) {
-    isTooDeep = isTooDeep || depth > kMostOverlayNesting;
-    return !isTooDeep;
-  };
+  if (nestsDeeperThan(text, kMostOverlayNesting))
+    return makeError(DiagnosticId::fileFormat,
+                     "the overlay is nested deeper than " + std::to_string(kMostOverlayNesting),
+                     placeAt(text, 0, file));
   Json json;
   try {
-    json = Json::parse(text.begin(), text.end(), keepShallow);
+    json = Json::parse(text.begin(), text.end());
   } catch (const Json::out_of_range& error) {  // a number beyond a double, which has no place
     return makeError(DiagnosticId::fileFormat,
                      std::string("a number of the overlay is out of range: ") + error.what(),
@@ -77,10 +77,6 @@ Result<Overlay> parseOverlay(std::string_view text, const std::string& file) {
         "the overlay is not JSON: " + (colon == std::string::npos ? said : said.substr(colon + 2)),
         placeAt(text, error.byte > 0 ? error.byte - 1 : 0, file));
   }
-  if (isTooDeep)
-    return makeError(DiagnosticId::fileFormat,
-                     "the overlay is nested deeper than " + std::to_string(kMostOverlayNesting),
-                     placeAt(text, 0, file));
   if (!json.is_object())
     return makeError(DiagnosticId::fileFormat, "an overlay is a JSON object: node name → number or text",
                      placeAt(text, 0, file));

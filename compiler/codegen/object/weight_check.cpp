@@ -5,14 +5,15 @@
 
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <system_error>
-#include <vector>
+#include <utility>
 
 namespace dyn {
 
 namespace {
 
-constexpr size_t kReadBytes = size_t{1} << 20;
+constexpr size_t kReadBytes = size_t{64} << 10;  // on the stack: no memory may be had
 constexpr uint64_t kPrime = 0x9E3779B185EBCA87ull;
 
 uint64_t mixed(uint64_t state, uint64_t word) {
@@ -47,19 +48,19 @@ uint64_t WeightSum::value() const {
 
 std::optional<uint64_t> sumOfFile(const FileHandle& file, uint64_t offset, const std::atomic<bool>* stop) {
   WeightSum sum;
-  std::vector<char> buffer(kReadBytes);
+  char buffer[kReadBytes];
   for (;;) {
     size_t filled = 0;
-    while (filled < buffer.size()) {
-      const ssize_t n = ::pread(file.get(), buffer.data() + filled, buffer.size() - filled,
-                                static_cast<off_t>(offset + filled));
+    while (filled < kReadBytes) {
+      const ssize_t n =
+          ::pread(file.get(), buffer + filled, kReadBytes - filled, static_cast<off_t>(offset + filled));
       if (n < 0 && errno == EINTR) continue;
       if (n < 0) return std::nullopt;
       if (n == 0) break;
       filled += static_cast<size_t>(n);
     }
-    sum.add({buffer.data(), filled});
-    if (filled < buffer.size()) return sum.value();
+    sum.add({buffer, filled});
+    if (filled < kReadBytes) return sum.value();
     offset += filled;
     if (stop && *stop) return std::nullopt;
   }
@@ -80,23 +81,25 @@ void WeightCheck::add(const std::string& path, uint64_t offset, uint64_t sum) {
   working_ = true;
   try {
     thread_ = std::thread([this] { compareAll(); });
-  } catch (const std::system_error&) {  // no thread to be had: the run waits for the comparison
-    lock.unlock();
-    compareAll();
+    return;
+  } catch (const std::system_error&) {  // no thread is to be had
+  } catch (const std::bad_alloc&) {     // nor memory for one
   }
+  lock.unlock();
+  compareAll();  // the run waits for the comparison
 }
 
 void WeightCheck::compareAll() {
   std::unique_lock<std::mutex> lock(mutex_);
   while (!waiting_.empty() && !stop_) {
-    const Work work = std::move(waiting_.front());
+    Work work = std::move(waiting_.front());
     waiting_.pop_front();
     lock.unlock();
     const std::optional<uint64_t> sum = sumOfFile(work.file, work.offset, &stop_);
     lock.lock();
     if (sum == work.sum || stop_) continue;
     ::unlink(work.path.c_str());
-    if (damaged_.empty()) damaged_ = work.path;
+    if (damaged_.empty()) damaged_ = std::move(work.path);
   }
   working_ = false;
   done_.notify_all();

@@ -146,6 +146,11 @@ TEST_F(McpServerTest, BadMessagesGetTheProtocolsErrors) {
   };
   EXPECT_EQ(codeOf("{"), -32700);
   EXPECT_EQ(codeOf("\xff\xfe"), -32700);
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_EQ(codeOf(deep), -32700);
+  EXPECT_EQ(
+      codeOf(R"({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": )" + deep + "}}"),
+      -32700);
   EXPECT_EQ(codeOf("[]"), -32600);
   EXPECT_EQ(codeOf("3"), -32600);
   EXPECT_EQ(codeOf(R"({"jsonrpc": "1.0", "id": 1, "method": "ping"})"), -32600);

@@ -83,6 +83,8 @@ TEST(Tokenizer, WhatIsNotThereNamesItself) {
 
 TEST(Tokenizer, DamagedFilesSayWhatIsWrong) {
   EXPECT_THAT(Tokenizer::parse("[1").error().message, HasSubstr("no JSON object"));
+  const std::string nested = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THAT(Tokenizer::parse("{\"normalizer\": " + nested + "}").error().message, HasSubstr("deeper than"));
   EXPECT_THAT(faultOf(Json::object()), HasSubstr("model"));
   EXPECT_THAT(faultOf(letters({{"normalizer", {{"type", "Replace"}, {"pattern", 3}}}})),
               HasSubstr("pattern"));
@@ -92,6 +94,11 @@ TEST(Tokenizer, DamagedFilesSayWhatIsWrong) {
   EXPECT_THAT(faultOf(letters({{"normalizer", {{"type", "Precompiled"}, {"precompiled_charsmap", "AAA="}}}})),
               HasSubstr("map"));
   EXPECT_THAT(faultOf(letters({{"added_tokens", {{{"content", "x"}}}}})), HasSubstr("has no id"));
+  for (const Json& id : {Json(), Json(3), Json::array({"A"})}) {
+    const Json piece = {{"Sequence", {{"id", id}}}};
+    const Json processor = {{"type", "TemplateProcessing"}, {"single", Json::array({piece})}};
+    EXPECT_THAT(faultOf(letters({{"post_processor", processor}})), HasSubstr("has no id")) << id;
+  }
   Json merges = letters();
   merges["model"]["merges"] = {"a b"};
   EXPECT_THAT(faultOf(merges), HasSubstr("'ab', which vocab lacks"));

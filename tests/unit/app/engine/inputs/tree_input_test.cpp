@@ -76,6 +76,15 @@ TEST(TreeFile, DeepFiles) {
   EXPECT_EQ(
       parseTrees("[" + std::string(depth, '[') + "1" + std::string(depth, ']') + "]", "a.json")->nodes.size(),
       depth + 1u);
+  // Neither do such words, labels and values: only children may nest.
+  const std::string nested = std::string(depth, '[') + std::string(depth, ']');
+  for (const std::string& tree :
+       {R"({"word": )" + nested + "}", R"({"label": )" + nested + "}",
+        R"({"parents": [-1], "words": [)" + nested + "]}", R"({"value": )" + nested + "}"}) {
+    const Result<TreeFile> file = parseTrees("[" + tree + "]", "a.json");
+    ASSERT_FALSE(file.ok()) << tree.substr(0, 30);
+    EXPECT_THAT(file.error().toString(), HasSubstr("tree 0: ")) << tree.substr(0, 30);
+  }
 }
 
 class TreeInputTest : public test::SessionFixture {

@@ -74,6 +74,8 @@ TEST(NoteFile, FaultsAreNamed) {
   EXPECT_THAT(fault("{\"version\": 1,\n \"notes\" {}}"), HasSubstr("not JSON at line 2"));
   EXPECT_THAT(fault(""), HasSubstr("not JSON"));
   EXPECT_THAT(fault("[]"), HasSubstr("a file of notes is"));
+  const std::string nested = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  EXPECT_THAT(fault(("{\"version\": " + nested + ", \"notes\": {}}").c_str()), HasSubstr("deeper than"));
   EXPECT_THAT(fault("{\"notes\": {\"h\": 3}}"), HasSubstr("'h' is no text"));
   EXPECT_THAT(fault("{\"version\": 2, \"notes\": {}}"), HasSubstr("its version is 2"));
   EXPECT_THAT(fault("[]"), HasSubstr("left as it is"));
