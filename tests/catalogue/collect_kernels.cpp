@@ -44,9 +44,8 @@ std::string networkOf(const std::filesystem::path& path) {
 std::string nameOf(const loop::Kernel& kernel) { return kernel.name.substr(0, kernel.name.find('.')); }
 
 bool readsBack(const std::string& text, const std::string& key) {
-  DimContext dims;
   std::istringstream in(text);
-  const Result<std::vector<loop::GeneralText>> read = loop::readGeneralTexts(dims, in);
+  const Result<std::vector<loop::GeneralText>> read = loop::readGeneralTexts(in);
   return read.ok() && read->size() == 1 && read->front().key == key;
 }
 
@@ -76,8 +75,7 @@ void collect(const std::string& path, const EngineOptions& options, std::map<std
 
 Status keep(const std::string& path, std::map<std::string, Found>& found) {
   std::ifstream in(path);
-  DimContext dims;
-  DYN_TRY(const std::vector<loop::GeneralText> kernels, loop::readGeneralTexts(dims, in));
+  DYN_TRY(const std::vector<loop::GeneralText> kernels, loop::readGeneralTexts(in));
   for (const loop::GeneralText& one : kernels) {
     Found& known = found[one.key];
     known.text = one.text;

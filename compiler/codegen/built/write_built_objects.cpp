@@ -41,8 +41,7 @@ void writeBytes(std::ostream& out, const std::string& bytes) {
 }
 
 Status write(std::ostream& out, std::istream& texts) {
-  DimContext dims;
-  DYN_TRY(const std::vector<loop::GeneralText> kernels, loop::readGeneralTexts(dims, texts));
+  DYN_TRY(const std::vector<loop::GeneralText> kernels, loop::readGeneralTexts(texts));
   std::map<std::pair<std::string, int32_t>, ObjectCode> objects;  // by key and level, the highest first
   for (const Level& level : kLevels) {
     DYN_TRY(MachineDescription machine, machinePreset(level.preset));

@@ -7,13 +7,14 @@
 
 namespace dyn::loop {
 
-Result<std::vector<GeneralText>> readGeneralTexts(DimContext& dims, std::istream& in) {
+Result<std::vector<GeneralText>> readGeneralTexts(std::istream& in) {
   std::vector<GeneralText> kernels;
   GeneralText one;
   for (std::string line; std::getline(in, line);) {
     one.text += line + "\n";
     if (line != "}") continue;
-    DYN_TRY(one.kernel, parseKernel(dims, one.text));
+    one.dims = std::make_shared<DimContext>();
+    DYN_TRY(one.kernel, parseKernel(*one.dims, one.text));
     std::optional<std::string> key = lastingKey(one.kernel);
     if (!key) return makeError(DiagnosticId::textName, "a kernel without a lasting key:\n" + one.text);
     one.openSizes = static_cast<size_t>(std::ranges::count_if(

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <istream>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,12 +16,13 @@ namespace dyn::loop {
 
 struct GeneralText {
   std::string text;
+  std::shared_ptr<DimContext> dims;  // of `kernel`: code of several is made at the same time, and makes dims
   Kernel kernel;
   size_t openSizes = 0;  // its last scalars, which are called size.0, size.1, ...
   std::string key;       // generalKeyOf
 };
 
-// Kernels over dims of this context. Errors: those of parseKernel, textName where one has no lasting key.
-Result<std::vector<GeneralText>> readGeneralTexts(DimContext& dims, std::istream& in);
+// Errors: those of parseKernel, textName where one has no lasting key.
+Result<std::vector<GeneralText>> readGeneralTexts(std::istream& in);
 
 }  // namespace dyn::loop

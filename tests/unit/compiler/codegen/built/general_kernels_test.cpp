@@ -18,13 +18,12 @@ class GeneralKernels : public ::testing::Test {
  protected:
   void SetUp() override {
     std::ifstream in(test::sourceFolder() + "/compiler/codegen/built/general_kernels.txt");
-    Result<std::vector<loop::GeneralText>> read = loop::readGeneralTexts(dims_, in);
+    Result<std::vector<loop::GeneralText>> read = loop::readGeneralTexts(in);
     ASSERT_TRUE(read.ok()) << read.error().toString();
     kernels_ = *std::move(read);
     ASSERT_GT(kernels_.size(), 100u);
   }
 
-  DimContext dims_;
   std::vector<loop::GeneralText> kernels_;
 };
 
@@ -40,6 +39,15 @@ TEST_F(GeneralKernels, areWellFormedAndDiffer) {
     EXPECT_TRUE(loop::verify(one.kernel).ok()) << one.text;
     EXPECT_EQ(loop::print(one.kernel), one.text);
     EXPECT_TRUE(keys.insert(one.key).second) << "twice: " << one.text;
+  }
+}
+
+// To make code is to make dims, and threads do so for several at the same time.
+TEST_F(GeneralKernels, haveDimsOfTheirOwn) {
+  std::set<const DimContext*> contexts;
+  for (const loop::GeneralText& one : kernels_) {
+    EXPECT_EQ(&one.kernel.context->dims(), one.dims.get());
+    EXPECT_TRUE(contexts.insert(one.dims.get()).second);
   }
 }
 
