@@ -3,15 +3,14 @@
 #include <algorithm>
 #include <deque>
 #include <numeric>
-#include <unordered_map>
 
 #include "compiler/kernel/kept_rows.h"
-#include "compiler/kernel/nest_axes.h"
 #include "compiler/kernel/nest_choice.h"
 #include "compiler/kernel/nest_parameters.h"
 #include "compiler/kernel/nest_runs.h"
 #include "compiler/kernel/nest_scopes.h"
 #include "compiler/kernel/nest_segments.h"
+#include "compiler/kernel/nest_units.h"
 #include "compiler/kernel/staged_rows.h"
 
 namespace dyn {
@@ -38,12 +37,13 @@ constexpr int64_t kSharedAtOnce = 32;      // and along the axis whose elements 
 constexpr int64_t kBlockKept = 1024;       // along the innermost axis, where rows read what they share
 constexpr size_t kMostKept = 2;            // in so many rows of scratch memory
 
-class NestBuilder {
+class NestBuilder : private NestUnits {
  public:
   NestBuilder(const LoopNest& nest, const DimSolver& facts)
-      : nest_(nest), facts_(facts), loops_(*nest.context), dims_(nest.context->dims()), lowering_(loops_) {
-    axes_ = {nest.space, nest.index, {}, nest.inputs};
-  }
+      : NestUnits({nest.space, nest.index, {}, nest.inputs}, *nest.context),
+        nest_(nest),
+        facts_(facts),
+        lowering_(loops_) {}
 
   Result<NestKernel> build() {
     chooseAxes();
@@ -102,72 +102,6 @@ class NestBuilder {
     for (const Expr& e : loop::postorder(axes_.roots))
       if (e.kind() == ExprKind::reduce) return;
     while (axes_.space.size() > 1 && axes_.space.back().isConstant(1)) dropInnermost();
-  }
-
-  using IndexValues = std::unordered_map<uint32_t, Expr>;  // of index variables, by id
-
-  struct UnitAxis {
-    Expr variable;
-    Dim extent;
-  };
-  std::vector<UnitAxis> unitAxes(const std::vector<size_t>& axes) const {
-    std::vector<UnitAxis> list;
-    for (size_t axis : axes) list.push_back({axes_.index[axis], axes_.space[axis]});
-    return list;
-  }
-  // All but the innermost and `other`.
-  std::vector<UnitAxis> outerAxesBut(size_t other) const {
-    std::vector<size_t> axes;
-    for (size_t axis = 0; axis + 1 < axes_.index.size(); ++axis)
-      if (axis != other) axes.push_back(axis);
-    return unitAxes(axes);
-  }
-
-  // Index variables of `axes` from the unit, the last one fastest; with one axis the unit is its variable.
-  // The emitter counts them (unit_counter.cpp), where they are the first statements.
-  IndexValues indexFromUnit(Expr unit, const std::vector<UnitAxis>& axes, NestScope& scope) {
-    IndexValues values;
-    Expr rest = unit;
-    for (size_t i = axes.size(); i-- > 0;) {
-      const Expr variable = axes[i].variable, extent = loops_.dim(axes[i].extent);
-      if (axes.size() == 1) {
-        values[variable.id()] = unit;
-        break;
-      }
-      scope.statements.push_back(loop::let(variable, i == 0 ? rest : mod(rest, extent)));
-      if (i > 0) rest = floorDiv(rest, extent);
-    }
-    return values;
-  }
-
-  // Makes an element of `axes` a unit, and returns how many there are.
-  Dim makeUnits(loop::Kernel& kernel, const std::vector<UnitAxis>& axes, NestScope& scope,
-                IndexValues& values) {
-    Dim units = dims_.constant(1);
-    for (const UnitAxis& axis : axes) units = units * axis.extent;
-    loops_.bound(kernel.unit, loops_.dim(units));
-    values.merge(indexFromUnit(kernel.unit, axes, scope));
-    return units;
-  }
-
-  // An axis in blocks of `size`: the block becomes the last of `units`. Returns the variable inside a block,
-  // and how many elements the block has.
-  std::pair<Expr, Expr> inBlocks(size_t axis, int64_t size, std::vector<UnitAxis>& units,
-                                 IndexValues& values) {
-    const Expr block = loops_.variable("b"), inside = loops_.variable("e");
-    units.push_back({block, ceilDiv(axes_.space[axis], dims_.constant(size))});
-    loops_.bound(block, loops_.dim(units.back().extent));
-    const Expr start = block * size;
-    values[axes_.index[axis].id()] = start + inside;
-    return {inside, min(loops_.integer(size), loops_.dim(axes_.space[axis]) - start)};
-  }
-
-  Expr renamed(Expr root, const IndexValues& values) {
-    if (values.empty()) return root;
-    return loops_.substitute(root, [&](Expr e) {
-      auto it = values.find(e.id());
-      return it == values.end() ? Expr() : it->second;
-    });
   }
 
   // Stores an element of each output, whose definitions are `roots`, where the index has `values`.
@@ -451,19 +385,6 @@ class NestBuilder {
     return units;
   }
 
-  // The part of an axis that a unit has: [first, first + count), of which what lies behind the axis is not
-  // there; all of it where `first` is null.
-  struct UnitPart {
-    Expr first;
-    int64_t count = 0;
-  };
-  UnitPart partOfUnit(loop::Kernel& kernel, std::vector<UnitAxis>& axes, Dim extent, int64_t count) {
-    const Expr block = loops_.variable("b");
-    axes.push_back({block, ceilDiv(extent, dims_.constant(count))});
-    loops_.bound(block, loops_.dim(axes.back().extent));
-    return {(axes.size() == 1 ? kernel.unit : block) * count, count};
-  }
-
   struct Stretch {
     Expr begin, length;  // no elements where the length is negative
   };
@@ -630,9 +551,6 @@ class NestBuilder {
 
   const LoopNest& nest_;
   const DimSolver& facts_;
-  loop::LoopContext& loops_;
-  DimContext& dims_;
-  NestAxes axes_;
   std::optional<std::vector<NestRun>> runs_;  // of the last two axes
   std::vector<NestSegment> segments_;         // of the last axis, which two were joined to
   std::vector<const Buffer*> outputs_;
