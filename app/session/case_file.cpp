@@ -11,11 +11,12 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr size_t kBytesInMemory = size_t{1} << 20;
+constexpr size_t kMostCaseNesting = 64;  // more than a tensor has axes
 
 Result<RunCase> parseCase(std::string_view line, SourceLocation place) {
-  if (nestsDeeperThan(line, kMostJsonNesting))
+  if (nestsDeeperThan(line, kMostCaseNesting))
     return makeError(DiagnosticId::fileFormat,
-                     "the line is nested deeper than " + std::to_string(kMostJsonNesting), place);
+                     "the line is nested deeper than " + std::to_string(kMostCaseNesting), place);
   const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
   if (json.is_discarded() || !json.is_object())
     return makeError(DiagnosticId::fileFormat, "the line is not a JSON object", place);

@@ -52,6 +52,13 @@ vm::ContractType contractOf(Type type) {
   return contract;
 }
 
+// Does a run-time check say that the dim is at most so large? It has a message of its own.
+bool isChecked(const DimSolver& facts, Dim dim, int64_t most) {
+  const std::vector<Fact> why = facts.explainLessEqual(dim, dim.context().constant(most));
+  return std::any_of(why.begin(), why.end(),
+                     [](const Fact& fact) { return fact.reason.text.starts_with(kCheckReason); });
+}
+
 // Declared bounds of the symbols of an input become part of the contract.
 void addBounds(vm::ContractType& contract, Type type, const DimSolver& facts) {
   if (!type.isTensor()) return;
@@ -61,7 +68,7 @@ void addBounds(vm::ContractType& contract, Type type, const DimSolver& facts) {
     const Interval bounds = facts.interval(d);
     vm::ContractDim& dim = contract.dims[static_cast<size_t>(axis)];
     dim.low = std::max<int64_t>(0, bounds.low.value_or(0));
-    if (bounds.high) dim.high = *bounds.high;
+    if (bounds.high && !isChecked(facts, d, *bounds.high)) dim.high = *bounds.high;
     for (const Fact& fact : facts.factsAbout(d.symbol()))
       if (fact.kind == FactKind::multipleOf && fact.a == d) dim.multiple = fact.multiple;
   }

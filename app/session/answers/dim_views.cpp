@@ -367,7 +367,7 @@ std::vector<CheckRow> checkRows(const Module& module, const DimValues& dims) {
   return rows;
 }
 
-std::vector<RangeFault> rangeFaults(const Module& module, const DimValues& dims) {
+std::vector<RangeFault> rangeFaults(const Module& module, const DimValues& dims, RangesOf ranges) {
   std::vector<RangeFault> faults;
   IrContext& ir = *module.context;
   for (const auto& [name, value] : dims) {
@@ -375,18 +375,22 @@ std::vector<RangeFault> rangeFaults(const Module& module, const DimValues& dims)
     const Dim dim = ir.dims().symbol(name);
     const Interval range = ir.facts().interval(dim);
     std::string text;
-    const auto because = [&](const std::vector<Fact>& why) {
-      if (why.empty()) return std::string();
+    const auto add = [&](const std::string& bound, const std::vector<Fact>& why) {
+      const bool isChecked = std::any_of(why.begin(), why.end(), [](const Fact& fact) {
+        return fact.reason.text.starts_with(kCheckReason);
+      });
+      if (isChecked && ranges == RangesOf::declared) return;
+      text = name + bound;
+      if (why.empty()) return;
       const Reason& reason = why.front().reason;
-      return ": " + reason.text + (reason.place.known() ? " at " + shortPlace(reason.place) : "");
+      text += ": " + reason.text + (reason.place.known() ? " at " + shortPlace(reason.place) : "");
     };
     const auto number = [&](int64_t bound) { return ir.dims().constant(bound); };
     if (range.low && value < *range.low)
-      text = name + " is at least " + std::to_string(*range.low) +
-             because(ir.facts().explainLessEqual(number(*range.low), dim));
+      add(" is at least " + std::to_string(*range.low), ir.facts().explainLessEqual(number(*range.low), dim));
     if (range.high && value > *range.high)
-      text = name + " is at most " + std::to_string(*range.high) +
-             because(ir.facts().explainLessEqual(dim, number(*range.high)));
+      add(" is at most " + std::to_string(*range.high),
+          ir.facts().explainLessEqual(dim, number(*range.high)));
     for (const Fact& fact : ir.facts().factsAbout(dim.symbol()))
       if (fact.kind == FactKind::multipleOf && fact.a == dim && fact.multiple > 1 &&
           value % fact.multiple != 0)

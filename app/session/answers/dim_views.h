@@ -18,8 +18,10 @@ Result<DimsTable> dimsOfPackage(const Signature& signature, const std::string& s
 // a run-time check: "check0". `ports`: names of the file → parameters and results of main.
 // The run-time checks with the sides that these dims decide; those that fail first.
 std::vector<CheckRow> checkRows(const Module& module, const DimValues& dims);
+enum class RangesOf : uint8_t { declared, all };  // all: also what run-time checks say, which checkRows has
 // The dims that are outside of what is declared or known of them.
-std::vector<RangeFault> rangeFaults(const Module& module, const DimValues& dims);
+std::vector<RangeFault> rangeFaults(const Module& module, const DimValues& dims,
+                                    RangesOf ranges = RangesOf::declared);
 Result<WhyView> whyDim(ScratchCopy& program, const std::vector<std::pair<std::string, ValueId>>& ports,
                        const std::string& a, const std::string& b);
 

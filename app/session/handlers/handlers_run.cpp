@@ -113,7 +113,7 @@ Result<ProgramRun> runModel(SessionState& state, const Command& command, RunRequ
                                state.interruption);
   if (!ran.ok() && ran.error().id == DiagnosticId::inputMismatch && prepared.model->hasModule()) {
     Error wrong = ran.takeError();
-    for (RangeFault& fault : rangeFaults(prepared.model->typed(), prepared.inputs.dims))
+    for (RangeFault& fault : rangeFaults(prepared.model->typed(), prepared.inputs.dims, RangesOf::all))
       wrong.diagnostic().notes.push_back(std::move(fault.text));
     return wrong;
   }
