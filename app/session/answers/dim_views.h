@@ -14,14 +14,14 @@ namespace dyn {
 Result<DimsTable> dimsTable(const Module& module, const std::string& symbol);
 // Of a package: what was said of the dims of its inputs.
 Result<DimsTable> dimsOfPackage(const Signature& signature, const std::string& symbol);
-// `a`, `b`: "value.axis", a symbol, or an expression over symbols. b empty: where a comes from; then a may be
-// a run-time check: "check0". `ports`: names of the file → parameters and results of main.
 // The run-time checks with the sides that these dims decide; those that fail first.
 std::vector<CheckRow> checkRows(const Module& module, const DimValues& dims);
 enum class RangesOf : uint8_t { declared, all };  // all: also what run-time checks say, which checkRows has
 // The dims that are outside of what is declared or known of them.
 std::vector<RangeFault> rangeFaults(const Module& module, const DimValues& dims,
                                     RangesOf ranges = RangesOf::declared);
+// `a`, `b`: "value.axis", a symbol, or an expression over symbols. b empty: where a comes from; then a may be
+// a run-time check: "check0". `ports`: names of the file → parameters and results of main.
 Result<WhyView> whyDim(ScratchCopy& program, const std::vector<std::pair<std::string, ValueId>>& ports,
                        const std::string& a, const std::string& b);
 

@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "app/engine/model/dim_origins.h"
 #include "compiler/ir/check_text.h"
 #include "compiler/ir/walk.h"
 #include "compiler/ops/op_table.h"
@@ -47,7 +48,7 @@ namespace {
 // For values of whole numbers: one more than the largest element, where that is known.
 class IndexBounds {
  public:
-  explicit IndexBounds(DimContext& dims) : dims_(dims) {}
+  explicit IndexBounds(const Module& typed) : origins_(typed) {}
 
   void note(const Op& op) {
     if (op.results.size() != 1) return;
@@ -66,6 +67,8 @@ class IndexBounds {
     const auto found = constants_.find(value);
     return found == constants_.end() ? std::nullopt : std::optional<int64_t>(found->second);
   }
+  // Of a scalar; null where it is no dim.
+  Dim numberOf(ValueId value) const { return origins_.dimOf({DimPlace::Kind::element, value, 0}); }
 
   Dim boundOf(const Op& op, Type type) {
     if (op.def == &ops::constantOp) {
@@ -73,8 +76,8 @@ class IndexBounds {
       return Dim();
     }
     if (op.def == &ops::rangeOp) {
-      const bool fromZero = constantOf(op.operands[0]) == 0 && constantOf(op.operands[2]) == 1;
-      return fromZero ? type.dims()[0] : Dim();
+      const Dim start = numberOf(op.operands[0]);
+      return start && constantOf(op.operands[2]) == 1 ? start + type.dims()[0] : Dim();
     }
     const bool sameElements = op.def == &ops::reshapeOp || op.def == &ops::squeezeOp ||
                               op.def == &ops::unsqueezeOp || op.def == &ops::transposeOp ||
@@ -97,7 +100,7 @@ class IndexBounds {
     if (value->dtype() == Dtype::i32) constants_[op.results[0].id] = value->as<int32_t>()[0];
   }
 
-  DimContext& dims_;
+  DimOrigins origins_;
   std::unordered_map<ValueId, Dim> bounds_;
   std::unordered_map<ValueId, int64_t> constants_;
 };
@@ -107,7 +110,7 @@ class IndexBounds {
 std::vector<RunCheck> indexChecksOf(const Module& module) {
   std::vector<RunCheck> checks;
   if (!module.main()) return checks;
-  IndexBounds bounds(module.context->dims());
+  IndexBounds bounds(module);
   std::unordered_map<ValueId, Type> types;
   for (const Parameter& parameter : module.main()->parameters) types[parameter.id] = parameter.type;
   for (const Op* op : module.main()->ops) {

@@ -23,8 +23,8 @@ struct RunCheck {
 
 std::vector<RunCheck> runChecksOf(const Module& module);
 
-// Of each lookup `gather(table, range(0, n))`, through views and additions of constants: the largest index
-// must lie within the table. The runtime finds that in a run alone, as an index is a value.
+// Of each lookup `gather(table, range(past, past + n))`, through views and additions of constants: the
+// largest index must lie within the table. The runtime finds that in a run alone, as an index is a value.
 std::vector<RunCheck> indexChecksOf(const Module& module);
 
 // Does it fail for sizes of these values?
