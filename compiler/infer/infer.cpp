@@ -21,7 +21,7 @@ namespace {
 // from the check itself: the module at hand may not have it. So is what makes sizes of the inside equal: a
 // representative found too early is a dim without a value.
 bool holdsFromTheStart(const Fact& fact, const std::unordered_set<SymbolId>& entrySymbols) {
-  if (fact.reason.text.rfind(kCheckReason, 0) == 0) return false;
+  if (isOfCheck(fact)) return false;
   if (fact.kind != FactKind::equal && fact.kind != FactKind::equalProduct) return true;
   for (Dim side : {fact.a, fact.b})
     for (SymbolId symbol : symbolsOf(side))

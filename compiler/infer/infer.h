@@ -33,6 +33,7 @@ namespace dyn {
 
 // Facts that rest on a check operation begin with this: they hold only where the check stands.
 inline constexpr std::string_view kCheckReason = "run-time check: ";
+inline bool isOfCheck(const Fact& fact) { return fact.reason.text.starts_with(kCheckReason); }
 
 struct InferOptions {
   int64_t maxSteps = 0;  // operations inferred, counting repeats; 0: 10 million plus 100 per operation

@@ -204,8 +204,7 @@ Result<Module> separateSymbols(const Module& module) {
 }
 
 bool isStated(const Fact& fact) {
-  return fact.kind != FactKind::likely && fact.reason.text.rfind(kCheckReason, 0) != 0 &&
-         fact.reason.text != kElementCountReason;
+  return fact.kind != FactKind::likely && !isOfCheck(fact) && fact.reason.text != kElementCountReason;
 }
 
 }  // namespace dyn

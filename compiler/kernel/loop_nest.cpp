@@ -344,12 +344,9 @@ class NestBuilder : private NestUnits {
   };
   UnitBlock blockOfUnit(loop::Kernel& kernel, NestScope& unit, size_t axis, std::vector<UnitAxis> axes,
                         IndexValues& values) {
-    const Expr block = loops_.variable("b");
-    axes.push_back({block, ceilDiv(axes_.space[axis], dims_.constant(kBlockShortRows))});
-    loops_.bound(block, loops_.dim(axes.back().extent));
+    const UnitPart part = partOfUnit(kernel, axes, axes_.space[axis], kBlockShortRows);
     const Dim units = makeUnits(kernel, axes, unit, values);
-    const Expr from = axes.size() == 1 ? kernel.unit : block, start = from * kBlockShortRows;
-    return {units, start, min(loops_.integer(kBlockShortRows), loops_.dim(axes_.space[axis]) - start)};
+    return {units, part.first, min(loops_.integer(part.count), loops_.dim(axes_.space[axis]) - part.first)};
   }
 
   // Rows of a few elements, whose number is known: the vector loop goes along an axis outside of them, once

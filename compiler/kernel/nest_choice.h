@@ -46,12 +46,12 @@ std::optional<size_t> axisReadAcross(const NestAxes& axes);
 // iteration.
 std::optional<size_t> axisReadBetween(const NestAxes& axes);
 
-// An axis, other than the innermost, whose elements share much of what is computed of values read: where an
-// image is sampled, the places are the same for all of its channels. That is then done once for all of them.
 struct NestSharing {
   size_t axis = 0;
-  bool isSlow = false;  // it is little, but there are quotients or roots in it
+  bool isSlow = false;  // what is shared is little, but there are quotients or roots in it
 };
+// An axis, other than the innermost, whose elements share much of what is computed of values read: where an
+// image is sampled, the places are the same for all of its channels. That is then done once for all of them.
 std::optional<NestSharing> axisOfSharing(const NestAxes& axes);
 
 // The largest parts that are computed for every element, slow, and the same for all of `element` but not for

@@ -42,21 +42,23 @@ Dim NestUnits::makeUnits(loop::Kernel& kernel, const std::vector<UnitAxis>& axes
   return units;
 }
 
+Expr NestUnits::blocksOf(Dim extent, int64_t size, std::vector<UnitAxis>& units) {
+  const Expr block = loops_.variable("b");
+  units.push_back({block, ceilDiv(extent, dims_.constant(size))});
+  loops_.bound(block, loops_.dim(units.back().extent));
+  return block;
+}
+
 std::pair<Expr, Expr> NestUnits::inBlocks(size_t axis, int64_t size, std::vector<UnitAxis>& units,
                                           IndexValues& values) {
-  const Expr block = loops_.variable("b"), inside = loops_.variable("e");
-  units.push_back({block, ceilDiv(axes_.space[axis], dims_.constant(size))});
-  loops_.bound(block, loops_.dim(units.back().extent));
-  const Expr start = block * size;
+  const Expr start = blocksOf(axes_.space[axis], size, units) * size, inside = loops_.variable("e");
   values[axes_.index[axis].id()] = start + inside;
   return {inside, min(loops_.integer(size), loops_.dim(axes_.space[axis]) - start)};
 }
 
 NestUnits::UnitPart NestUnits::partOfUnit(loop::Kernel& kernel, std::vector<UnitAxis>& units, Dim extent,
                                           int64_t count) {
-  const Expr block = loops_.variable("b");
-  units.push_back({block, ceilDiv(extent, dims_.constant(count))});
-  loops_.bound(block, loops_.dim(units.back().extent));
+  const Expr block = blocksOf(extent, count, units);
   return {(units.size() == 1 ? kernel.unit : block) * count, count};
 }
 

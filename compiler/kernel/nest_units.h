@@ -42,6 +42,8 @@ class NestUnits {
   Dim makeUnits(loop::Kernel& kernel, const std::vector<UnitAxis>& axes, NestScope& scope,
                 IndexValues& values);
 
+  // Blocks of `size` of an axis of `extent`, as the last of `units`. Returns the variable of the block.
+  loop::Expr blocksOf(Dim extent, int64_t size, std::vector<UnitAxis>& units);
   // An axis in blocks of `size`: the block becomes the last of `units`. Returns the variable inside a block,
   // and how many elements the block has.
   std::pair<loop::Expr, loop::Expr> inBlocks(size_t axis, int64_t size, std::vector<UnitAxis>& units,

@@ -39,8 +39,7 @@ Status learnFacts(FunctionLowering& c, const Function& function) {
     return std::all_of(symbols.begin(), symbols.end(), [&](SymbolId s) { return own.count(s) != 0; });
   };
   for (const Fact& fact : c.ir().facts().facts())
-    if (fact.reason.text.rfind(kCheckReason, 0) != 0 && isOwn(fact.a) && isOwn(fact.b))
-      (void)addFact(&c.facts(), fact);
+    if (!isOfCheck(fact) && isOwn(fact.a) && isOwn(fact.b)) (void)addFact(&c.facts(), fact);
   return {};
 }
 

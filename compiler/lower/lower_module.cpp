@@ -55,8 +55,7 @@ vm::ContractType contractOf(Type type) {
 // Does a run-time check say that the dim is at most so large? It has a message of its own.
 bool isChecked(const DimSolver& facts, Dim dim, int64_t most) {
   const std::vector<Fact> why = facts.explainLessEqual(dim, dim.context().constant(most));
-  return std::any_of(why.begin(), why.end(),
-                     [](const Fact& fact) { return fact.reason.text.starts_with(kCheckReason); });
+  return std::any_of(why.begin(), why.end(), isOfCheck);
 }
 
 // Declared bounds of the symbols of an input become part of the contract.
@@ -86,8 +85,7 @@ std::string saidOfDims(const Module& module) {
   std::vector<Fact> said;
   for (const Fact& fact : module.context->facts().facts()) {
     const bool same = fact.kind == FactKind::equal && fact.a == fact.b;
-    if (!same && !fact.reason.text.starts_with(kCheckReason) && ofInputs(fact.a) && ofInputs(fact.b))
-      said.push_back(fact);
+    if (!same && !isOfCheck(fact) && ofInputs(fact.a) && ofInputs(fact.b)) said.push_back(fact);
   }
   return factLines(said);
 }

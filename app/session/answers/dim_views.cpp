@@ -376,10 +376,7 @@ std::vector<RangeFault> rangeFaults(const Module& module, const DimValues& dims,
     const Interval range = ir.facts().interval(dim);
     std::string text;
     const auto add = [&](const std::string& bound, const std::vector<Fact>& why) {
-      const bool isChecked = std::any_of(why.begin(), why.end(), [](const Fact& fact) {
-        return fact.reason.text.starts_with(kCheckReason);
-      });
-      if (isChecked && ranges == RangesOf::declared) return;
+      if (ranges == RangesOf::declared && std::any_of(why.begin(), why.end(), isOfCheck)) return;
       text = name + bound;
       if (why.empty()) return;
       const Reason& reason = why.front().reason;

@@ -11,8 +11,6 @@ namespace dyn {
 
 namespace {
 
-bool isOfCheck(const Fact& fact) { return fact.reason.text.rfind(kCheckReason, 0) == 0; }
-
 bool hasChecks(const Function& function) {
   return std::any_of(function.ops.begin(), function.ops.end(),
                      [](const Op* op) { return op->def == &ops::checkOp; });
