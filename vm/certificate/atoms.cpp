@@ -176,6 +176,12 @@ std::vector<Alternative> alternatives(const Atoms& atoms, AtomId id) {
   };
   const Polynomial zero(0), one(1);
   switch (atom.kind) {
+    case Operation::symbol:
+    case Operation::floorDiv:
+      if (!atom.isNonNegative) return result;
+      next(zero);
+      next(ofAtom(id)), fact(ofAtom(id), one, 0);
+      break;
     case Operation::maximum:
       next(atom.a), fact(atom.a, atom.b, 0);
       next(atom.b), fact(atom.b, atom.a, 0);
@@ -254,6 +260,8 @@ void learn(Scope& scope, const Atoms& atoms, const Polynomial& p) {
 
 void learnPositive(Scope& scope, const Atoms& atoms, const Polynomial& p) {
   if (p.terms.size() != 1 || !atoms.isPlainlyNonNegative(p, scope)) return;
+  if (const Value least = scaledSum(p, Polynomial(1), -1); least && !p.atom() && !p.constant())
+    scope.facts.push_back(*least);
   Monomial factors = p.terms.begin()->first;
   factors.erase(std::unique(factors.begin(), factors.end()), factors.end());
   for (const AtomId atom : factors)

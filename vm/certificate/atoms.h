@@ -87,7 +87,8 @@ class Atoms {
   std::map<std::tuple<Operation, Polynomial, Polynomial>, AtomId> ids_;
 };
 
-// One of the cases of an atom: its value there, and what holds there.
+// One of the cases of an atom: its value there, and what holds there. A symbol or a quotient that is not
+// negative is 0, or at least 1: so n*n >= n.
 struct Alternative {
   Polynomial value;
   std::vector<Polynomial> facts;  // each >= 0

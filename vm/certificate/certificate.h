@@ -9,7 +9,7 @@
 // walks the package's own bytecode (walk.h), so a certificate says nothing about another program: where a
 // plan was changed, its witnesses show nothing.
 //
-// The section, numbers as ByteReader::number reads them: "DYNCERT2", the digests of the object sections and
+// The section, numbers as ByteReader::number reads them: "DYNCERT3", the digests of the object sections and
 // of the table of kernels, the accesses of each kernel (accesses.h), the stated peak, then the witnesses
 // (witness.h) in the order in which the walk asks.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace dyn::certificate {
 
-inline constexpr char kCertificateMagic[] = "DYNCERT2";
+inline constexpr char kCertificateMagic[] = "DYNCERT3";
 
 // partly: the certificate holds, and leaves some obligations open.
 enum class CertificateStatus : uint8_t { certified, partly, missing, refused };

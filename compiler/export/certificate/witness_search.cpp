@@ -50,6 +50,16 @@ std::set<AtomId> atomsBelow(const Atoms& atoms, const Polynomial& p) {
   return met;
 }
 
+// Is the square of `symbol` in what an atom of `p` is an operation on?
+bool hasSquare(const Atoms& atoms, const Polynomial& p, AtomId symbol) {
+  for (const auto& [monomial, coefficient] : p.terms)
+    for (const AtomId atom : monomial)
+      for (const Polynomial* operand : {&atoms[atom].a, &atoms[atom].b})
+        for (const auto& [inner, factor] : operand->terms)
+          if (std::count(inner.begin(), inner.end(), symbol) > 1) return true;
+  return false;
+}
+
 }  // namespace
 
 void WitnessSearch::noteFacts(const Atoms& atoms) {
@@ -101,9 +111,15 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
     std::tuple<size_t, size_t, size_t> cost;
   };
   std::vector<Candidate> candidates;
+  // n - 1 >= 0 makes m*n*n of m*n, once for a symbol that was split.
+  const auto isRaising = [&](const Polynomial& fact, const Monomial& term) {
+    return split_ && fact == *scaledSum(certificate::ofAtom(*split_), Polynomial(1), -1) &&
+           std::count(term.begin(), term.end(), *split_) == 1;
+  };
   const auto consider = [&](const Polynomial& fact, uint64_t number) {
     for (const auto& [monomial, factor] : fact.terms) {
-      if ((factor < 0) != (coefficient < 0) || monomial.empty() != worst->empty()) continue;
+      if ((factor < 0) != (coefficient < 0)) continue;
+      if (monomial.empty() != worst->empty() && !isRaising(fact, *worst)) continue;
       const std::optional<Monomial> rest = quotient(*worst, monomial);
       const bool isUsable = rest && std::all_of(rest->begin(), rest->end(), [&](AtomId a) {
                               return atoms.isNonNegative(a, problem.scope);
@@ -176,12 +192,15 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
     out.number(2);
     out.number(atom);
     bool isShown = true;
+    const std::optional<AtomId> outer = split_;
+    if (!certificate::hasCases(atoms[atom].kind)) split_ = atom;
     for (const certificate::Alternative& each : alternatives(atoms, atom)) {
       Scope inside = scope;
       for (const Polynomial& fact : each.facts) learn(inside, atoms, fact);
       const std::optional<Polynomial> claim = replaced(p, atom, each.value);
       isShown = isShown && claim && cases(atoms, inside, *claim, depth + 1, out);
     }
+    split_ = outer;
     if (isShown) return true;
     out.bytes.resize(before);
   }
@@ -211,6 +230,10 @@ std::vector<AtomId> WitnessSearch::splittable(const Atoms& atoms, const Scope& s
     add(atom.a);
     add(atom.b);
   }
+  // Whether a symbol is 0 matters only where a fact has its square.
+  for (const AtomId atom : mentioned)
+    if (atoms[atom].kind == Operation::symbol && atoms[atom].isNonNegative && hasSquare(atoms, p, atom))
+      result.push_back(atom);
   return result;
 }
 

@@ -48,7 +48,8 @@ class WitnessSearch {
   size_t noted_ = 0;
   std::vector<certificate::Polynomial> scaledBy_;  // the divisors of the claim that is looked at
   const certificate::Atoms* atoms_ = nullptr;
-  int cases_ = 0;  // tried for one claim
+  std::optional<certificate::AtomId> split_;  // the symbol whose cases are looked at: 0, at least 1
+  int cases_ = 0;                             // tried for one claim
   int caseDepth_ = 0;
   int64_t steps_ = 0;  // of all claims
 };
