@@ -55,9 +55,18 @@ bool Atoms::isAtLeast(const Polynomial& a, const Polynomial& b, int64_t more, co
 }
 
 Value Atoms::quotientWithin(const Polynomial& a, const Polynomial& b, Scope& scope) {
+  const auto isKnown = [&](const Polynomial& fact) {
+    return std::find(scope.facts.begin(), scope.facts.end(), fact) != scope.facts.end();
+  };
   const Value least = scaledSum(b, Polynomial(1), -1);
-  if (!least || std::find(scope.facts.begin(), scope.facts.end(), *least) == scope.facts.end())
-    return std::nullopt;
+  if (!least) return std::nullopt;
+  if (!isKnown(*least)) {  // a product of numbers that are at least 1
+    if (b.terms.size() != 1 || b.terms.begin()->second < 1) return std::nullopt;
+    for (const AtomId factor : b.terms.begin()->first)
+      if (!isPositive(ofAtom(factor)) && !isKnown(*scaledSum(ofAtom(factor), Polynomial(1), -1)))
+        return std::nullopt;
+    scope.facts.push_back(*least);
+  }
   const Polynomial quotient = atom(Operation::floorDiv, a, b, false);
   const Value rest = difference(a, product(quotient, b)), room = difference(*least, rest);
   if (rest) scope.facts.push_back(*rest);
@@ -88,6 +97,7 @@ Value Atoms::compute(Operation what, const Polynomial& a, const Polynomial& b, S
       return difference(a, quotient ? product(*quotient, b) : quotient);
     }
     case Operation::floorDiv: {
+      if (x == 0) return a;  // by whatever divides at all
       if (!isPositive(b)) return quotientWithin(a, b, scope);
       if (!y) break;
       // What the divisor divides goes out: floordiv(8*n + 11, 8) = n + 1 + floordiv(3, 8).

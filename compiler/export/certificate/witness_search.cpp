@@ -21,7 +21,7 @@ constexpr int kBudget = 500, kBudgetOfCase = 80;  // steps of one combination
 constexpr std::array<int, 3> kStepDepths = {3, 6, 14};
 constexpr int kCaseDepth = 2, kMaximumCases = 16;
 constexpr int64_t kMaximumSteps = 150'000;  // of a program; from there on no cases are tried
-constexpr size_t kMaximumSplits = 8, kMaximumAtoms = 24, kMaximumScalings = 3;
+constexpr size_t kMaximumSplits = 8, kMaximumAtoms = 24, kMaximumNear = 200, kMaximumScalings = 3;
 constexpr int64_t kMaximumScale = 1 << 20;
 
 // The atoms of `whole` without those of `part`; nothing when they are not all there.
@@ -34,10 +34,10 @@ std::optional<Monomial> quotient(const Monomial& whole, const Monomial& part) {
 
 // The atoms of `p`, and what they are operations on: a number that is too small for `p` may be a bound of
 // any.
-std::set<AtomId> atomsBelow(const Atoms& atoms, const Polynomial& p) {
+std::set<AtomId> atomsBelow(const Atoms& atoms, const Polynomial& p, size_t most = kMaximumAtoms) {
   std::set<AtomId> met;
   std::vector<const Polynomial*> work{&p};
-  while (!work.empty() && met.size() < kMaximumAtoms) {
+  while (!work.empty() && met.size() < most) {
     const Polynomial& next = *work.back();
     work.pop_back();
     for (const auto& [monomial, coefficient] : next.terms)
@@ -108,13 +108,25 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
     Step step;
     int64_t scale = 1;
     Polynomial next;
-    std::tuple<size_t, size_t, size_t> cost;
+    std::tuple<size_t, bool, size_t, bool> cost;
   };
   std::vector<Candidate> candidates;
-  // n - 1 >= 0 makes m*n*n of m*n, once for a symbol that was split.
+  // x - c >= 0 makes m*x of c*m: where the claim has some of it, or once for a symbol that was split.
   const auto isRaising = [&](const Polynomial& fact, const Monomial& term) {
-    return split_ && fact == *scaledSum(certificate::ofAtom(*split_), Polynomial(1), -1) &&
-           std::count(term.begin(), term.end(), *split_) == 1;
+    if (fact.terms.size() != 2 || !fact.terms.begin()->first.empty()) return false;
+    const auto& [least, factor] = *fact.terms.rbegin();
+    if (factor < 0) return false;
+    if (split_ && factor == 1 && least == Monomial{*split_})
+      return std::count(term.begin(), term.end(), *split_) == 1;
+    const auto at = p.terms.find(certificate::product(term, least));
+    return at != p.terms.end() && at->second > 0;
+  };
+  // Facts about what the claim is made of come before those about what is made of its atoms, too.
+  const auto isForeign = [&](const Polynomial& fact) {
+    return std::any_of(fact.terms.begin(), fact.terms.end(), [&](const auto& term) {
+      return std::any_of(term.first.begin(), term.first.end(),
+                         [&](AtomId atom) { return problem.near.count(atom) == 0; });
+    });
   };
   const auto consider = [&](const Polynomial& fact, uint64_t number) {
     for (const auto& [monomial, factor] : fact.terms) {
@@ -136,8 +148,10 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
       std::optional<Polynomial> next = part && scaled ? scaledSum(*scaled, *part, -1) : std::nullopt;
       if (!next) continue;
       const size_t bad = badTerms(*next, problem);
-      candidates.push_back(
-          {{number, times, *rest}, scale, *std::move(next), {bad, fact.terms.size(), scale > 1}});
+      candidates.push_back({{number, times, *rest},
+                            scale,
+                            *std::move(next),
+                            {bad, isForeign(fact), fact.terms.size(), scale > 1}});
     }
   };
   for (size_t i = problem.scope.facts.size(); i-- > 0;) consider(problem.scope.facts[i], 2 * i + 1);
@@ -171,8 +185,9 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
     return true;
   }
   if (++cases_ > kMaximumCases) return false;
+  const std::set<AtomId> near = atomsBelow(atoms, p, kMaximumNear);
   for (const int deepest : kStepDepths) {
-    Problem problem{atoms, scope, deepest, depth == 0 ? kBudget : kBudgetOfCase, {}, 1, {}};
+    Problem problem{atoms, scope, near, deepest, depth == 0 ? kBudget : kBudgetOfCase, {}, 1, {}};
     if (!combine(problem, p, 0)) continue;
     out.number(1);
     out.number(static_cast<uint64_t>(problem.scale));

@@ -26,7 +26,8 @@ class WitnessSearch {
   struct Problem {
     const certificate::Atoms& atoms;
     const certificate::Scope& scope;
-    int deepest = 0;  // so many steps at most
+    const std::set<certificate::AtomId>& near;  // of the claim, and what they are operations on
+    int deepest = 0;                            // so many steps at most
     int budget = 0;
     std::vector<Step> steps;
     int64_t scale = 1;
