@@ -56,6 +56,7 @@ WITHOUT = {
     "ConcatFromSequence": "its operand is not a tensor; the suite of ONNX has it",
     "SplitToSequence": "its result is not a tensor; the suite of ONNX has it",
     "Scatter": "ScatterElements under its older name",
+    "ImageDecoder": "its operand is the bytes of a picture; the suite of ONNX has it",
     "TreeEnsemble": "newer than the operator sets of the sweep; the suite of ONNX has it",
     "Upsample": "Resize under its older name",
     "com.microsoft::BiasAdd": "onnxruntime has it for GPUs only",

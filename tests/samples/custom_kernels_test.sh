@@ -53,6 +53,21 @@ request() { printf '{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params"
 "$DYNREPL" mcp <requests >answers 2>/dev/null
 grep -q 'machine code' answers && ! grep -q 'out0 = ' answers || fail "an assistant ran a library of kernels: $(cat answers)"
 
+# Pictures: the kernels of ImageDecoder, which dynrepl has, and which libdyn_pictures.so brings to a program of the runtime alone.
+{ printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (17,), }"; printf 'P6 2 1 255\n\x01\x02\x03\x04\x05\x06'; } >picture.npy
+cat >picture.dyn <<'TEXT'
+fn @main(x: Tensor[(n), u8]) {
+  size = custom_call(x, [2], kernel = "dyn_picture_size", dtypes = ["i64"])
+  return custom_call(x, 1, concat(size, [3], axis = 0), kernel = "dyn_picture")
+}
+TEXT
+picture='u8[1, 2, 3] [[[3, 2, 1], [6, 5, 4]]]'
+"$DYNREPL" run picture.dyn --input x=@picture.npy --quiet >out && tr -s '\n ' ' ' <out | grep -qF "$picture" || fail "a picture: $(cat out)"
+"$DYNREPL" compile picture.dyn -o picture.dynpkg --quiet >/dev/null
+"$DYNRUN" picture.dynpkg --input x=@picture.npy --ops "$BUILD/lib/libdyn_pictures.so" --output-dir picture --quiet >/dev/null || fail "a picture in a package"
+[[ $(tail -c 6 picture/out0.npy | od -An -tu1 | tr -s ' ') == " 3 2 1 6 5 4" ]] || fail "a picture in a package: $(tail -c 6 picture/out0.npy | od -An -tu1)"
+[[ $(code_of "$DYNRUN" picture.dynpkg --input x=@picture.npy) == 4 ]] && grep -q 'custom kernel dyn_picture_size' err || fail "no pictures: $(cat err)"
+
 # Packages, executables, libraries.
 "$DYNREPL" run scale.dyn --input 'x=[[1,2,3,4]]' --ops libscale2.so --quiet >out && grep -q '\[\[3., 5., 7., 9.\]\]' out || fail "run: $(cat out)"
 "$DYNREPL" compile scale.dyn -o scale.dynpkg --quiet >/dev/null

@@ -45,14 +45,15 @@ compiler/export    : compiler..driver    vm/include vm/shared vm/isa vm/certific
 compiler/tune      : compiler..export    vm/include vm/shared vm/isa
 frontends/text     : compiler..infer     vm/include
 frontends/onnx     : compiler..infer     frontends/text vm/include
+app/pictures       : compiler/support vm/include
 app/tokenizer      : compiler/support
-app/engine         : compiler..tune      frontends/text frontends/onnx vm/include vm/shared vm/certificate
+app/engine         : app/pictures compiler..tune      frontends/text frontends/onnx vm/include vm/shared vm/certificate
 app/session        : app/engine app/tokenizer compiler..tune frontends/text frontends/onnx vm/include vm/shared vm/certificate
 app/repl           : app/engine app/session compiler/support
 app/batch          : app/engine app/session compiler/support vm/include
 app/library        : app/engine app/session app/tokenizer compiler..export vm/include
 app/runner         : app/engine app/session compiler/support vm/include
-app                : app/engine app/session app/repl app/batch compiler/support
+app                : app/pictures app/engine app/session app/repl app/batch compiler/support
 ui/support         : app/session
 ui/graph           : app/session ui/support
 ui/views           : app/engine app/session ui/support ui/graph
@@ -82,7 +83,7 @@ libraries() {
 ^(cuda|cuda[A-Z_][A-Za-z_]*|cublas[A-Za-z_0-9]*|nvrtc|nvJitLink|cupti[a-z_]*)[.]h : vm/device : CUDA
 ^(oneapi/|dnnl)                                       : vm/onednn        : oneDNN
 ^(graphviz/|gvc[.]h|cgraph[.]h)                       : ui/graph         : Graphviz
-^(png|jpeglib)[.]h$                                    : app/engine       : a library of pictures
+^(png|jpeglib)[.]h$                                    : app/pictures       : a library of pictures
 ^google/protobuf/                                     : frontends/onnx   : protobuf
 ^(oniguruma|utf8proc)[.]h$                             : app/tokenizer    : a library of tokenizers
 ^(histedit[.]h|editline/)                             : app/repl         : libedit

@@ -5,9 +5,9 @@
 #include <charconv>
 #include <cmath>
 
-#include "app/engine/inputs/image_file.h"
 #include "app/engine/inputs/vocabulary.h"
 #include "app/engine/inputs/wave_file.h"
+#include "app/pictures/picture.h"
 
 namespace dyn {
 

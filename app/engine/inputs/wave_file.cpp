@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "app/engine/inputs/little_endian.h"
+#include "app/pictures/little_endian.h"
 #include "compiler/support/mapped_file.h"
 
 namespace dyn {

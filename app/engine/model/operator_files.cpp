@@ -5,6 +5,7 @@
 #include "app/engine/model/operator_check.h"
 #include "app/engine/model/text_options.h"
 #include "app/engine/model/vm_value.h"
+#include "app/pictures/picture_kernels.h"
 #include "compiler/support/mapped_file.h"
 #include "compiler/support/read_files.h"
 #include "vm/include/dyn_custom_kernels.h"
@@ -43,6 +44,11 @@ Result<std::vector<std::shared_ptr<const text::OperatorFile>>> readOperatorFiles
 }
 
 Status loadKernelLibraries(const std::string& paths, bool nativeCode) {
+  // Once: a library of the user may bring others of these names.
+  static const std::span<const DynCustomKernel> pictures = pictureKernels();
+  static const dyn_status added =
+      dyn_custom_kernels_add(pictures.data(), static_cast<int32_t>(pictures.size()));
+  if (added != DYN_OK) return vmError(added);
   return forEachFile(paths, [&](const std::string& path, const MappedFile& file) -> Status {
     if (!isLibrary(file)) return {};
     if (!nativeCode)

@@ -14,8 +14,8 @@ namespace dyn {
 // The definitions. paths: "a.dyn;b.dyn;libc.so"; "": none. Errors: fileError, and those of the text language,
 // with their places.
 Result<std::vector<std::shared_ptr<const text::OperatorFile>>> readOperatorFiles(const std::string& paths);
-// The libraries among them: their kernels are the process's from then on. Without `nativeCode` they are
-// unsupportedFeature. Errors: fileError, unsupportedFeature.
+// The libraries among them: their kernels are the process's from then on, as are those for pictures. Without
+// `nativeCode` they are unsupportedFeature. Errors: fileError, unsupportedFeature.
 Status loadKernelLibraries(const std::string& paths, bool nativeCode);
 
 }  // namespace dyn

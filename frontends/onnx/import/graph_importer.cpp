@@ -36,9 +36,6 @@ std::string adviceWithout(Text domain, Text name) {
     return "no operator of this domain is known: define it in a text file (--ops FILE), give it as a "
            "function "
            "of the model, or write it in the standard's operators";
-  if (name == "ImageDecoder")
-    return "what runs packages has no library that decodes pictures: take the node out, and give the picture "
-           "itself, which an input reads from a file (--input NAME=@picture.png)";
   const std::string near = schemasOf(domain, name).empty() ? nearestOperator(name) : "";
   return near.empty() ? "express the operator by others, or as a function of the model"
                       : "did you mean " + near + "?";

@@ -146,6 +146,7 @@ DYN_ONNX_MAPPING(Attention);
 DYN_ONNX_MAPPING(RotaryEmbedding);
 // map_image.cpp
 DYN_ONNX_MAPPING(GridSample);
+DYN_ONNX_MAPPING(ImageDecoder);
 DYN_ONNX_MAPPING(RoiAlign);
 DYN_ONNX_MAPPING(MaxRoiPool);
 DYN_ONNX_MAPPING(MaxUnpool);

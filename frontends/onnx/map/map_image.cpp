@@ -1,4 +1,5 @@
 // Operators of images that the IR has in another form.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -135,6 +136,22 @@ void mapMaxUnpool(MapContext& c) {
     y = c.emit("pad", {y, joinedShape(c, {before, behind})}, {{"mode", std::string("constant")}});
   }
   c.setOutput(0, y);
+}
+
+// Two kernels of the host (app/pictures/picture_kernels.h): the size by the head of the file, then pixels.
+void mapImageDecoder(MapContext& c) {
+  const std::string format = c.text("pixel_format", "RGB");
+  static constexpr std::string_view kFormats[] = {"RGB", "BGR", "Grayscale"};  // a PixelOrder each
+  const auto* const known = std::find(std::begin(kFormats), std::end(kFormats), format);
+  if (known == std::end(kFormats))
+    return c.fail(DiagnosticId::badAttribute,
+                  "pixel_format is " + quotedText(format) + ", it is RGB, BGR or Grayscale");
+  const ValueId size =
+      c.emit("custom_call", {c.input(0), c.integersValue({2})},
+             {{"kernel", std::string("dyn_picture_size")}, {"dtypes", std::vector<std::string>{"i64"}}});
+  const ValueId shape = joinedShape(c, {size, c.integersValue({format == "Grayscale" ? 1 : 3})});
+  const ValueId order = c.integerValue(known - std::begin(kFormats));
+  c.setOutput(0, c.emit("custom_call", {c.input(0), order, shape}, {{"kernel", std::string("dyn_picture")}}));
 }
 
 }  // namespace dyn::onnx

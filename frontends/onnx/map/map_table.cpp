@@ -103,6 +103,7 @@ constexpr MapRow kMapRows[] = {
     {"HardSwish", "hard_swish"},
     {"Hardmax", "", mapSoftmax},
     {"Identity", "", mapIdentity},
+    {"ImageDecoder", "", mapImageDecoder},
     {"ImageScaler", "", mapImageScaler},
     {"InstanceNormalization", "instance_norm"},
     {"IsInf", "is_inf"},

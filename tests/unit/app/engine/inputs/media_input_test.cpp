@@ -2,10 +2,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "app/engine/inputs/image_file.h"
 #include "app/engine/inputs/vocabulary.h"
 #include "app/engine/inputs/wave_file.h"
 #include "app/engine/run/run_result.h"
+#include "app/pictures/picture.h"
 #include "tests/support/session_fixture.h"
 
 namespace dyn {

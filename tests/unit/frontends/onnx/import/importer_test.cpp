@@ -147,15 +147,6 @@ TEST(Importer, PlacesNameFileNodeOperatorAndOpset) {
   EXPECT_EQ(ir.valueName(op.results[0].id), "y");
 }
 
-// An operator of the standard that is not taken is no misspelt one.
-TEST(Importer, AdviceOnAnOperatorOfTheStandardIsNoOtherName) {
-  const ImportResult result = problemsOf(
-      modelBytes(join({nodes({node("ImageDecoder", {"x"}, {"y"})}), input("x", {"n"}), output("y")}), 20));
-  ASSERT_EQ(result.problems.size(), 1u);
-  EXPECT_THAT(result.problems[0].toString(), HasSubstr("--input NAME=@picture.png"));
-  EXPECT_THAT(result.problems[0].toString(), Not(HasSubstr("did you mean")));
-}
-
 TEST(Importer, AllProblemsAreReportedAtOnce) {
   const ImportResult result = problemsOf(modelBytes(join(
       {nodes({node("Conf", {"x"}, {"a"}), node("Relu", {"a"}, {"b"}), node("Mystery", {"b"}, {"c"}),

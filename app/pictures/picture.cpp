@@ -1,4 +1,4 @@
-#include "app/engine/inputs/image_file.h"
+#include "app/pictures/picture.h"
 
 #include <algorithm>
 #include <cctype>
@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
-#include "app/engine/inputs/little_endian.h"
+#include "app/pictures/little_endian.h"
 #include "compiler/support/mapped_file.h"
 
 #ifdef DYN_HAVE_PNG
@@ -21,6 +21,13 @@ namespace dyn {
 
 namespace {
 
+// The bytes of a file, and what is asked of them.
+struct EncodedPicture {
+  std::string_view bytes;
+  const std::string& name;
+  bool onlySize = false;
+};
+
 Error damaged(const std::string& path, const std::string& what) {
   return makeError(DiagnosticId::fileFormat, path + ": " + what);
 }
@@ -29,32 +36,31 @@ bool fitsInMemory(int64_t width, int64_t height) {
   return width > 0 && height > 0 && width <= kMostPixels && height <= kMostPixels / width;
 }
 
-Result<Picture> emptyPicture(const std::string& path, int64_t width, int64_t height, int channels) {
+Result<Picture> emptyPicture(const EncodedPicture& file, int64_t width, int64_t height, int channels) {
   if (!fitsInMemory(width, height))
-    return damaged(path,
+    return damaged(file.name,
                    "a picture of " + std::to_string(width) + " x " + std::to_string(height) + " pixels");
   Picture picture{width, height, channels, {}};
-  picture.bytes.resize(static_cast<size_t>(width * height * channels));
+  if (!file.onlySize) picture.bytes.resize(static_cast<size_t>(width * height * channels));
   return picture;
 }
 
 #ifdef DYN_HAVE_PNG
-Result<Picture> readPng(const MappedFile& file) {
+Result<Picture> readPng(const EncodedPicture& file) {
   png_image image;
   std::memset(&image, 0, sizeof image);
   image.version = PNG_IMAGE_VERSION;
   const auto fault = [&] {
     const std::string message = image.message;
     png_image_free(&image);
-    return damaged(file.name(), "no PNG that can be read: " + message);
+    return damaged(file.name, "no PNG that can be read: " + message);
   };
-  if (!png_image_begin_read_from_memory(&image, file.bytes().data(), file.bytes().size())) return fault();
+  if (!png_image_begin_read_from_memory(&image, file.bytes.data(), file.bytes.size())) return fault();
   const bool colors = image.format & PNG_FORMAT_FLAG_COLOR, alpha = image.format & PNG_FORMAT_FLAG_ALPHA;
   image.format =
       colors ? (alpha ? PNG_FORMAT_RGBA : PNG_FORMAT_RGB) : (alpha ? PNG_FORMAT_GA : PNG_FORMAT_GRAY);
-  Result<Picture> picture =
-      emptyPicture(file.name(), image.width, image.height, (colors ? 3 : 1) + (alpha ? 1 : 0));
-  if (!picture.ok()) {
+  Result<Picture> picture = emptyPicture(file, image.width, image.height, (colors ? 3 : 1) + (alpha ? 1 : 0));
+  if (!picture.ok() || file.onlySize) {
     png_image_free(&image);
     return picture;
   }
@@ -62,9 +68,9 @@ Result<Picture> readPng(const MappedFile& file) {
   return picture;
 }
 #else
-Result<Picture> readPng(const MappedFile& file) {
+Result<Picture> readPng(const EncodedPicture& file) {
   return makeError(DiagnosticId::unsupportedFeature,
-                   "unsupported: " + file.name() + ": this build is without libpng");
+                   "unsupported: " + file.name + ": this build is without libpng");
 }
 #endif
 
@@ -103,7 +109,7 @@ bool jpegRows(jpeg_decompress_struct* jpeg, JpegFault* fault, uint8_t* to, size_
   return true;
 }
 
-Result<Picture> readJpeg(const MappedFile& file) {
+Result<Picture> readJpeg(const EncodedPicture& file) {
   jpeg_decompress_struct jpeg;
   std::memset(&jpeg, 0, sizeof jpeg);
   JpegFault fault;
@@ -111,15 +117,16 @@ Result<Picture> readJpeg(const MappedFile& file) {
   fault.base.error_exit = leave;
   fault.base.output_message = [](j_common_ptr) {};  // warnings are counted
   fault.message[0] = 0;
-  const auto* bytes = reinterpret_cast<const unsigned char*>(file.bytes().data());
-  Result<Picture> picture = damaged(file.name(), "no JPEG that can be read");
-  if (jpegHeader(&jpeg, &fault, bytes, file.bytes().size())) {
+  const auto* bytes = reinterpret_cast<const unsigned char*>(file.bytes.data());
+  Result<Picture> picture = damaged(file.name, "no JPEG that can be read");
+  if (jpegHeader(&jpeg, &fault, bytes, file.bytes.size())) {
     const int channels = jpeg.out_color_space == JCS_GRAYSCALE ? 1 : 3;
-    picture = emptyPicture(file.name(), jpeg.output_width, jpeg.output_height, channels);
-    if (picture.ok() && (!jpegRows(&jpeg, &fault, picture->bytes.data(),
-                                   static_cast<size_t>(picture->width) * static_cast<size_t>(channels)) ||
-                         fault.base.num_warnings > 0))
-      picture = damaged(file.name(), "a damaged JPEG");
+    picture = emptyPicture(file, jpeg.output_width, jpeg.output_height, channels);
+    if (picture.ok() && !file.onlySize &&
+        (!jpegRows(&jpeg, &fault, picture->bytes.data(),
+                   static_cast<size_t>(picture->width) * static_cast<size_t>(channels)) ||
+         fault.base.num_warnings > 0))
+      picture = damaged(file.name, "a damaged JPEG");
   }
   if (!picture.ok() && fault.message[0] != 0) {
     Error error{picture.error()};
@@ -129,16 +136,16 @@ Result<Picture> readJpeg(const MappedFile& file) {
   return picture;
 }
 #else
-Result<Picture> readJpeg(const MappedFile& file) {
+Result<Picture> readJpeg(const EncodedPicture& file) {
   return makeError(DiagnosticId::unsupportedFeature,
-                   "unsupported: " + file.name() + ": this build is without libjpeg");
+                   "unsupported: " + file.name + ": this build is without libjpeg");
 }
 #endif
 
 // 24 and 32 bits a pixel, not compressed; a negative height says that rows begin at the top.
-Result<Picture> readBmp(const MappedFile& file) {
-  const std::string_view bytes = file.bytes();
-  if (bytes.size() < 54) return damaged(file.name(), "a BMP of " + std::to_string(bytes.size()) + " bytes");
+Result<Picture> readBmp(const EncodedPicture& file) {
+  const std::string_view bytes = file.bytes;
+  if (bytes.size() < 54) return damaged(file.name, "a BMP of " + std::to_string(bytes.size()) + " bytes");
   const auto number = [&](size_t at, size_t count) {
     return static_cast<uint32_t>(littleEndian(bytes, at, count));
   };
@@ -147,11 +154,12 @@ Result<Picture> readBmp(const MappedFile& file) {
   const int64_t rows = static_cast<int32_t>(number(22, 4)), height = std::abs(rows);
   if ((bits != 24 && bits != 32) || (packed != 0 && packed != 3))
     return makeError(DiagnosticId::unsupportedFeature,
-                     "unsupported: " + file.name() + ": a BMP of other than 24 or 32 bits, or compressed");
-  DYN_TRY(Picture picture, emptyPicture(file.name(), width, height, 3));
+                     "unsupported: " + file.name + ": a BMP of other than 24 or 32 bits, or compressed");
+  DYN_TRY(Picture picture, emptyPicture(file, width, height, 3));
+  if (file.onlySize) return picture;
   const int64_t pixel = bits / 8, stride = (width * pixel + 3) / 4 * 4;
   if (static_cast<int64_t>(bytes.size()) < begin + stride * height)
-    return damaged(file.name(), "the BMP ends before its last row");
+    return damaged(file.name, "the BMP ends before its last row");
   for (int64_t y = 0; y < height; ++y)
     for (int64_t x = 0; x < width; ++x)
       for (int64_t c = 0; c < 3; ++c)  // blue first in the file
@@ -161,8 +169,8 @@ Result<Picture> readBmp(const MappedFile& file) {
 }
 
 // "P6 640 480 255" and a byte of blank space; comments run from # to the end of their line.
-Result<Picture> readPnm(const MappedFile& file) {
-  const std::string_view bytes = file.bytes();
+Result<Picture> readPnm(const EncodedPicture& file) {
+  const std::string_view bytes = file.bytes;
   size_t at = 2;
   int64_t numbers[3] = {0, 0, 0};
   for (int64_t& number : numbers) {
@@ -176,10 +184,11 @@ Result<Picture> readPnm(const MappedFile& file) {
       number = number * 10 + (bytes[at++] - '0');
   }
   ++at;
-  if (numbers[2] != 255) return damaged(file.name(), "a PPM or PGM of other than 255 steps");
-  DYN_TRY(Picture picture, emptyPicture(file.name(), numbers[0], numbers[1], bytes[1] == '6' ? 3 : 1));
+  if (numbers[2] != 255) return damaged(file.name, "a PPM or PGM of other than 255 steps");
+  DYN_TRY(Picture picture, emptyPicture(file, numbers[0], numbers[1], bytes[1] == '6' ? 3 : 1));
+  if (file.onlySize) return picture;
   if (at > bytes.size() || bytes.size() - at < picture.bytes.size())
-    return damaged(file.name(), "it ends before its last row");
+    return damaged(file.name, "it ends before its last row");
   std::memcpy(picture.bytes.data(), bytes.data() + at, picture.bytes.size());
   return picture;
 }
@@ -217,6 +226,30 @@ std::string imageEndingOf(const std::string& path) {
   return ending;
 }
 
+// Formats that this build does not read, by what their files begin with.
+const char* otherFormat(std::string_view bytes) {
+  const auto has = [&](size_t at, std::string_view text) {
+    return bytes.size() >= at && bytes.substr(at).starts_with(text);
+  };
+  if (has(0, "RIFF") && has(8, "WEBP")) return "WebP";
+  if (has(0, {"II*\0", 4}) || has(0, {"MM\0*", 4})) return "TIFF";
+  if (has(4, "jP  ") || has(0, "\xFF\x4F\xFF\x51")) return "JPEG 2000";
+  return has(0, "GIF8") ? "GIF" : nullptr;
+}
+
+// By their first bytes: names lie.
+Result<Picture> decode(const EncodedPicture& file) {
+  const std::string_view bytes = file.bytes;
+  if (bytes.substr(0, 4) == "\x89PNG") return readPng(file);
+  if (bytes.substr(0, 2) == "\xFF\xD8") return readJpeg(file);
+  if (bytes.substr(0, 2) == "BM") return readBmp(file);
+  if (bytes.substr(0, 2) == "P6" || bytes.substr(0, 2) == "P5") return readPnm(file);
+  if (const char* format = otherFormat(bytes))
+    return makeError(DiagnosticId::unsupportedFeature,
+                     "unsupported: " + file.name + ": a picture in " + format);
+  return damaged(file.name, "no PNG, JPEG, BMP, PPM (P6) or PGM (P5)");
+}
+
 }  // namespace
 
 bool isPictureName(const std::string& path) {
@@ -226,15 +259,17 @@ bool isPictureName(const std::string& path) {
   return false;
 }
 
-// By their first bytes: names lie.
 Result<Picture> readPicture(const std::string& path) {
   DYN_TRY(MappedFile file, MappedFile::open(path));
-  const std::string_view bytes = file.bytes();
-  if (bytes.substr(0, 4) == "\x89PNG") return readPng(file);
-  if (bytes.substr(0, 2) == "\xFF\xD8") return readJpeg(file);
-  if (bytes.substr(0, 2) == "BM") return readBmp(file);
-  if (bytes.substr(0, 2) == "P6" || bytes.substr(0, 2) == "P5") return readPnm(file);
-  return damaged(path, "no PNG, JPEG, BMP, PPM (P6) or PGM (P5)");
+  return decodePicture(file.bytes(), path);
+}
+
+Result<Picture> decodePicture(std::string_view bytes, const std::string& name) {
+  return decode({bytes, name, false});
+}
+
+Result<Picture> sizeOfPicture(std::string_view bytes, const std::string& name) {
+  return decode({bytes, name, true});
 }
 
 Picture resized(const Picture& picture, int64_t height, int64_t width) {

@@ -1,6 +1,7 @@
-// Pictures from files, as bytes: PNG (libpng), JPEG (libjpeg), BMP, PPM and PGM.
+// Pictures as bytes: PNG (libpng), JPEG (libjpeg), BMP, PPM and PGM.
 //
 //   DYN_TRY(Picture picture, readPicture("cat.png"));    // rows from the top, 1 to 4 bytes a pixel
+//   DYN_TRY(Picture picture, decodePicture(bytes, "input"));
 //
 // What a build without libpng or libjpeg cannot read is unsupportedFeature and names the package; a damaged
 // file is fileFormat. Sixteen bits a channel are read as eight. Memory is bounded by kMostPixels.
@@ -8,6 +9,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "compiler/support/result.h"
@@ -23,6 +25,10 @@ struct Picture {
 };
 
 Result<Picture> readPicture(const std::string& path);
+// Of the bytes of a file; `name` is that of errors.
+Result<Picture> decodePicture(std::string_view bytes, const std::string& name);
+// The same without pixels: width, height and channels, by the head of the file.
+Result<Picture> sizeOfPicture(std::string_view bytes, const std::string& name);
 // Does the name end as one of these files does?
 bool isPictureName(const std::string& path);
 
