@@ -7,6 +7,10 @@ namespace dyn::certificate {
 
 namespace {
 
+bool contains(const std::vector<Polynomial>& facts, const Polynomial& fact) {
+  return std::find(facts.begin(), facts.end(), fact) != facts.end();
+}
+
 int64_t floorOf(int64_t a, int64_t k) { return a / k - (a % k < 0 ? 1 : 0); }
 
 }  // namespace
@@ -54,17 +58,40 @@ bool Atoms::isAtLeast(const Polynomial& a, const Polynomial& b, int64_t more, co
   return rest && isPlainlyNonNegative(*rest, scope);
 }
 
+// Of numbers that are known to be at least 1.
+bool Atoms::isProductOfPositive(const Polynomial& b, const Scope& scope) const {
+  if (b.terms.size() != 1 || b.terms.begin()->second < 1) return false;
+  const Monomial& factors = b.terms.begin()->first;
+  return std::all_of(factors.begin(), factors.end(), [&](AtomId factor) {
+    return isPositive(ofAtom(factor)) || contains(scope.facts, *scaledSum(ofAtom(factor), Polynomial(1), -1));
+  });
+}
+
+// m*b is known to be at least 1, and m to be not negative: so b is at least 1.
+bool Atoms::dividesPositive(const Polynomial& b, const Scope& scope) const {
+  const auto& [first, factor] = *b.terms.begin();
+  for (const Polynomial& fact : scope.facts) {
+    const Value whole = scaledSum(fact, Polynomial(1), 1);
+    if (!whole || whole->terms.size() != b.terms.size()) continue;
+    for (const auto& [monomial, coefficient] : whole->terms) {
+      if (!std::includes(monomial.begin(), monomial.end(), first.begin(), first.end())) continue;
+      if (factor == 0 || coefficient % factor != 0 || coefficient / factor < 1) continue;
+      Monomial rest;
+      std::set_difference(monomial.begin(), monomial.end(), first.begin(), first.end(),
+                          std::back_inserter(rest));
+      Polynomial multiplier;
+      multiplier.terms[rest] = coefficient / factor;
+      if (isPlainlyNonNegative(multiplier, scope) && product(multiplier, b) == whole) return true;
+    }
+  }
+  return false;
+}
+
 Value Atoms::quotientWithin(const Polynomial& a, const Polynomial& b, Scope& scope) {
-  const auto isKnown = [&](const Polynomial& fact) {
-    return std::find(scope.facts.begin(), scope.facts.end(), fact) != scope.facts.end();
-  };
   const Value least = scaledSum(b, Polynomial(1), -1);
   if (!least) return std::nullopt;
-  if (!isKnown(*least)) {  // a product of numbers that are at least 1
-    if (b.terms.size() != 1 || b.terms.begin()->second < 1) return std::nullopt;
-    for (const AtomId factor : b.terms.begin()->first)
-      if (!isPositive(ofAtom(factor)) && !isKnown(*scaledSum(ofAtom(factor), Polynomial(1), -1)))
-        return std::nullopt;
+  if (!contains(scope.facts, *least)) {
+    if (!isProductOfPositive(b, scope) && !dividesPositive(b, scope)) return std::nullopt;
     scope.facts.push_back(*least);
   }
   const Polynomial quotient = atom(Operation::floorDiv, a, b, false);
@@ -163,6 +190,7 @@ Polynomial Atoms::atom(Operation what, const Polynomial& a, const Polynomial& b,
     const Value back = product(made, b);
     fact(difference(a, back));
     fact(difference(sum(difference(back, a), b), Polynomial(1)));
+    if (!b.constant()) fact(difference(b, Polynomial(1)));
   } else if (what == Operation::minimum) {
     fact(difference(a, made));
     fact(difference(b, made));
@@ -269,9 +297,9 @@ void learn(Scope& scope, const Atoms& atoms, const Polynomial& p) {
 }
 
 void learnPositive(Scope& scope, const Atoms& atoms, const Polynomial& p) {
-  if (p.terms.size() != 1 || !atoms.isPlainlyNonNegative(p, scope)) return;
   if (const Value least = scaledSum(p, Polynomial(1), -1); least && !p.atom() && !p.constant())
     scope.facts.push_back(*least);
+  if (p.terms.size() != 1 || !atoms.isPlainlyNonNegative(p, scope)) return;
   Monomial factors = p.terms.begin()->first;
   factors.erase(std::unique(factors.begin(), factors.end()), factors.end());
   for (const AtomId atom : factors)

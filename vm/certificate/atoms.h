@@ -3,7 +3,7 @@
 //
 // The same operation on the same operands is the same atom. `facts` hold wherever their atom is defined, and
 // each of them says that a polynomial is >= 0:
-//   q = floordiv(a, k), k >= 1    a - k*q,  k*q + k - 1 - a
+//   q = floordiv(a, k), k >= 1    a - k*q,  k*q + k - 1 - a,  k - 1
 //   m = max(a, b)                 m - a,  m - b
 //   m = min(a, b)                 a - m,  b - m
 //   c, a comparison               1 - c (and c is at least 0)
@@ -75,6 +75,8 @@ class Atoms {
   bool isAtLeast(const Polynomial& a, const Polynomial& b, int64_t more, const Scope& scope) const;
   bool isPositive(const Polynomial& p, int depth = 0) const;  // for all values of its atoms
   Polynomial atom(Operation what, const Polynomial& a, const Polynomial& b, bool hasFacts = true);
+  bool isProductOfPositive(const Polynomial& b, const Scope& scope) const;
+  bool dividesPositive(const Polynomial& b, const Scope& scope) const;
   Value quotientWithin(const Polynomial& a, const Polynomial& b, Scope& scope);
   std::string print(AtomId id, int depth) const;
   std::string print(const Polynomial& p, int depth) const;

@@ -16,7 +16,8 @@ using certificate::Operation;
 using certificate::Polynomial;
 using certificate::Scope;
 
-constexpr int kBudget = 500, kBudgetOfCase = 80;  // steps of one combination
+constexpr int kBudget = 500, kBudgetOfCase = 200, kBudgetOfPeeling = 30;  // steps of one combination
+constexpr int kPeelings = 60;                                             // of one claim
 // Most proofs are short: those are tried first.
 constexpr std::array<int, 3> kStepDepths = {3, 6, 14};
 constexpr int kCaseDepth = 2, kMaximumCases = 16;
@@ -58,6 +59,30 @@ bool hasSquare(const Atoms& atoms, const Polynomial& p, AtomId symbol) {
         for (const auto& [inner, factor] : operand->terms)
           if (std::count(inner.begin(), inner.end(), symbol) > 1) return true;
   return false;
+}
+
+// The quotients in `p`, and those that they are quotients of.
+std::vector<AtomId> quotientsBelow(const Atoms& atoms, const Polynomial& p) {
+  std::vector<AtomId> met;
+  const auto add = [&](const Polynomial& of) {
+    for (const auto& [monomial, coefficient] : of.terms)
+      for (const AtomId atom : monomial)
+        if (atoms[atom].kind == Operation::floorDiv && std::find(met.begin(), met.end(), atom) == met.end())
+          met.push_back(atom);
+  };
+  add(p);
+  for (size_t i = 0; i < met.size() && met.size() < kMaximumAtoms; ++i) add(atoms[met[i]].a);
+  return met;
+}
+
+// The number of a fact in a witness.
+std::optional<uint64_t> numberOf(const Polynomial& fact, const Atoms& atoms, const Scope& scope) {
+  const auto within = [&](const std::vector<Polynomial>& facts) {
+    return static_cast<uint64_t>(std::find(facts.begin(), facts.end(), fact) - facts.begin());
+  };
+  if (const uint64_t at = within(scope.facts); at < scope.facts.size()) return 2 * at + 1;
+  if (const uint64_t at = within(atoms.facts()); at < atoms.facts().size()) return 2 * at;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -178,6 +203,53 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
   return false;
 }
 
+void WitnessSearch::write(const Problem& problem, ByteWriter& out) {
+  out.number(1);
+  out.number(static_cast<uint64_t>(problem.scale));
+  out.number(problem.steps.size());
+  for (const Step& step : problem.steps) {
+    out.number(step.fact);
+    out.number(static_cast<uint64_t>(step.coefficient));
+    out.number(step.monomial.size());
+    for (const AtomId atom : step.monomial) out.number(atom);
+  }
+}
+
+// The room of an arena is 64*floordiv(max(a, max(b, c)) + 63, 64) and more: at least one of a, b, c. `fresh`:
+// where the next quotient or maximum is looked for.
+bool WitnessSearch::peel(Problem& problem, const Polynomial& p, const Polynomial& fresh, int& tries) {
+  const Atoms& atoms = problem.atoms;
+  for (const auto& [monomial, coefficient] : fresh.terms) {
+    const auto at = p.terms.find(monomial);
+    if (monomial.size() != 1 || at == p.terms.end() || at->second < 1) continue;
+    const certificate::Atom& atom = atoms[monomial[0]];
+    const bool isQuotient = atom.kind == Operation::floorDiv && atom.b.constant().value_or(0) > 0;
+    if (!isQuotient && atom.kind != Operation::maximum) continue;
+    const int64_t divisor = isQuotient ? *atom.b.constant() : 1;
+    if (at->second % divisor != 0) continue;
+    for (const Polynomial* operand : {&atom.a, &atom.b}) {
+      if (isQuotient && operand == &atom.b) continue;
+      // divisor*atom + divisor - 1 - operand >= 0
+      const certificate::Value held =
+          scaledSum(Polynomial(divisor - 1), certificate::ofAtom(monomial[0]), divisor);
+      const certificate::Value fact = difference(held, *operand);
+      const std::optional<uint64_t> number = fact ? numberOf(*fact, atoms, problem.scope) : std::nullopt;
+      const int64_t times = at->second / divisor;
+      const certificate::Value next = number ? scaledSum(p, *fact, -times) : std::nullopt;
+      if (!next) continue;
+      if (--tries < 0) return false;
+      const std::vector<Step> before = problem.steps;
+      problem.steps.push_back({*number, times, {}});
+      problem.deepest = static_cast<int>(kStepDepths[0]);
+      problem.budget = kBudgetOfPeeling;
+      if (combine(problem, *next, 0) || peel(problem, *next, *operand, tries)) return true;
+      problem.steps = before;
+      problem.scale = 1;
+    }
+  }
+  return false;
+}
+
 bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomial& p, int depth,
                           ByteWriter& out) {
   if (atoms.isPlainlyNonNegative(p, scope)) {
@@ -189,15 +261,13 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
   for (const int deepest : kStepDepths) {
     Problem problem{atoms, scope, near, deepest, depth == 0 ? kBudget : kBudgetOfCase, {}, 1, {}};
     if (!combine(problem, p, 0)) continue;
-    out.number(1);
-    out.number(static_cast<uint64_t>(problem.scale));
-    out.number(problem.steps.size());
-    for (const Step& step : problem.steps) {
-      out.number(step.fact);
-      out.number(static_cast<uint64_t>(step.coefficient));
-      out.number(step.monomial.size());
-      for (const AtomId atom : step.monomial) out.number(atom);
-    }
+    write(problem, out);
+    return true;
+  }
+  Problem problem{atoms, scope, near, 0, 0, {}, 1, {}};
+  int tries = kPeelings;
+  if (depth == 0 && peel(problem, p, p, tries)) {
+    write(problem, out);
     return true;
   }
   if (scaled(atoms, scope, p, out)) return true;
@@ -256,18 +326,17 @@ std::vector<AtomId> WitnessSearch::splittable(const Atoms& atoms, const Scope& s
 // quotients, as the units of a kernel are taken apart, by one divisor after the other.
 bool WitnessSearch::scaled(const Atoms& atoms, const Scope& scope, const Polynomial& p, ByteWriter& out) {
   if (scaledBy_.size() >= kMaximumScalings) return false;
-  for (const AtomId atom : atomsBelow(atoms, p)) {
-    if (atoms[atom].kind != Operation::floorDiv || atoms[atom].b.constant()) continue;
+  for (const AtomId atom : quotientsBelow(atoms, p)) {
+    if (atoms[atom].b.constant()) continue;
     const Polynomial& divisor = atoms[atom].b;
     if (std::find(scaledBy_.begin(), scaledBy_.end(), divisor) != scaledBy_.end()) continue;
     const certificate::Value least = scaledSum(divisor, Polynomial(1), -1);
-    const auto fact = least ? std::find(scope.facts.begin(), scope.facts.end(), *least) : scope.facts.end();
-    if (fact == scope.facts.end()) continue;
-    const certificate::Value claim = sum(product(divisor, p), *least);
+    const std::optional<uint64_t> fact = least ? numberOf(*least, atoms, scope) : std::nullopt;
+    const certificate::Value claim = fact ? sum(product(divisor, p), *least) : std::nullopt;
     if (!claim) continue;
     const size_t before = out.bytes.size();
     out.number(4);
-    out.number(2 * static_cast<uint64_t>(fact - scope.facts.begin()) + 1);
+    out.number(*fact);
     scaledBy_.push_back(divisor);
     const bool isShown = cases(atoms, scope, *claim, kCaseDepth, out);
     scaledBy_.pop_back();

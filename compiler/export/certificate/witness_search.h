@@ -41,6 +41,9 @@ class WitnessSearch {
                                                      const certificate::Polynomial& p);
   bool scaled(const certificate::Atoms& atoms, const certificate::Scope& scope,
               const certificate::Polynomial& p, ByteWriter& out);
+  bool peel(Problem& problem, const certificate::Polynomial& p, const certificate::Polynomial& fresh,
+            int& tries);
+  static void write(const Problem& problem, ByteWriter& out);
   bool combine(Problem& problem, const certificate::Polynomial& p, int depth);
   void noteFacts(const certificate::Atoms& atoms);
 

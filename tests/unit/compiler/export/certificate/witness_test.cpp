@@ -65,6 +65,19 @@ TEST_F(Witnesses, APlaceInRowsOfAProductOfSizes) {
   EXPECT_FALSE(isShown(plus(number(2), row, -1)));
 }
 
+TEST_F(Witnesses, AHeadOfAnImageWithSomethingBeforeItsPlaces) {
+  // u < 4*b*(h*w + 2): floordiv(floordiv(u, h*w + 2), 4) is below b.
+  const Polynomial h = atoms.symbol("h", true), w = atoms.symbol("w", true), u = atoms.symbol("u", true);
+  const Polynomial rows = plus(times(h, w), number(2)), all = times(times(rows, b), number(4));
+  learn(scope, atoms, plus(plus(all, number(1), -1), u, -1));
+  learnPositive(scope, atoms, all);
+  const Polynomial head = compute(Operation::floorDiv, u, rows);
+  const Polynomial image = compute(Operation::floorDiv, head, number(4));
+  EXPECT_TRUE(isShown(plus(plus(times(number(4), b), number(1), -1), head, -1)));
+  EXPECT_TRUE(isShown(plus(plus(b, number(1), -1), image, -1)));
+  EXPECT_FALSE(isShown(plus(plus(b, number(2), -1), image, -1)));
+}
+
 TEST_F(Witnesses, ZeroThroughWhatIsNotKnownIsZero) {
   EXPECT_EQ(compute(Operation::floorDiv, number(0), s), number(0));
   EXPECT_EQ(compute(Operation::mod, number(0), s), number(0));
