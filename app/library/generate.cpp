@@ -327,6 +327,7 @@ void countStep(dyn_generator& generator, int64_t tokenCount) {
   counts.ended_count = static_cast<int64_t>(own.addedCount() - generator.texts.size());
   counts.steps_count = own.stepsCount();
   counts.rows_count = own.rowsCount();
+  counts.shared_tokens_count = own.sharedTokensCount();
   counts.growing_caches_count = own.growingCount();
   counts.shares_lengths = own.sharesLengths() ? 1 : 0;
 }

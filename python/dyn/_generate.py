@@ -66,7 +66,8 @@ class Generated(NamedTuple):
 class GenerationStatistics(NamedTuple):
     """Counts of a generator, which a model keeps for later calls. steps_count: runs of the model; rows_count divided by
     it is the mean of sequences in one. growing_caches_count: of the caches_count those that a step does not copy.
-    shares_lengths: sequences of different lengths share steps."""
+    shares_lengths: sequences of different lengths share steps. shared_tokens_count: tokens of prompts whose caches
+    another prompt made, as both begin with them."""
 
     submitted_count: int
     ended_count: int
@@ -78,6 +79,7 @@ class GenerationStatistics(NamedTuple):
     growing_caches_count: int
     caches_count: int
     shares_lengths: bool
+    shared_tokens_count: int
 
 
 class Generation(Iterator[Token], AsyncIterator[Token]):

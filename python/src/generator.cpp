@@ -109,6 +109,7 @@ nb::dict Generator::statistics() {
   named["growing_caches_count"] = row.growing_caches_count;
   named["caches_count"] = row.caches_count;
   named["shares_lengths"] = row.shares_lengths != 0;
+  named["shared_tokens_count"] = row.shared_tokens_count;
   return named;
 }
 

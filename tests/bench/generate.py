@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Requests of different prompts and lengths to a decoder: tokens per second, and the time to the first token of a request.
 
-    ./dev bench generate [MODEL.onnx] [--requests N] [--max-batch N] [--max-new N] [--threads N] [--repeat N] [--json]
+    ./dev bench generate [MODEL.onnx] [--requests N] [--max-batch N] [--max-new N] [--prefix N] [--threads N] [--repeat N] [--json]
 
 Four ways, in turn: `dynrepl generate` one by one and with --max-batch, onnxruntime one by one and in padded batches, whose rows all run until the last
 has ended. All requests are there from the beginning. Texts end at some tokens, so their lengths differ. Without MODEL a transformer with random weights
-is made (--width, --layers, --vocabulary). The tokens must be the same; a difference ends the program with 3. Needs numpy, onnx and onnxruntime.
+is made (--width, --layers, --vocabulary). --prefix: so many tokens, with which all prompts begin. The tokens must be the same; a difference ends the
+program with 3. Needs numpy, onnx and onnxruntime.
 """
 import argparse
 import json
@@ -29,7 +30,7 @@ LONGEST_PROMPT = 48
 def made_model(arguments, folder):
     import onnx
     decoder_models.WIDTH, decoder_models.LAYERS = arguments.width, arguments.layers
-    decoder_models.HEADS, decoder_models.POSITIONS = arguments.width // 64, LONGEST_PROMPT + arguments.max_new + 1
+    decoder_models.HEADS, decoder_models.POSITIONS = arguments.width // 64, arguments.prefix + LONGEST_PROMPT + arguments.max_new + 1
     path = os.path.join(folder, "decoder.onnx")
     onnx.save(decoder_models.decoder(arguments.vocabulary, scales_keys=True), path)
     return path
@@ -112,6 +113,7 @@ def main():
     parser.add_argument("--requests", type=int, default=16)
     parser.add_argument("--max-batch", type=int, default=16)
     parser.add_argument("--max-new", type=int, default=64)
+    parser.add_argument("--prefix", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=3, help="each way, in turn; the fastest counts")
     parser.add_argument("--width", type=int, default=768)
@@ -130,6 +132,8 @@ def main():
         vocabulary = next(output for output in peer.session.get_outputs() if output.name == "logits").shape[-1]
         random = np.random.default_rng(1)
         prompts = [random.integers(0, vocabulary, random.integers(4, LONGEST_PROMPT + 1)).tolist() for _ in range(arguments.requests)]
+        common = random.integers(0, vocabulary, arguments.prefix).tolist()
+        prompts = [common + prompt for prompt in prompts]
         stops = stops_for(theirs(peer, prompts, set(), arguments.max_new, 1)[0])
         ways = {"Dyn, one by one": lambda: ours(arguments, path, prompts, stops, 1),
                 f"Dyn, up to {arguments.max_batch}": lambda: ours(arguments, path, prompts, stops, arguments.max_batch),

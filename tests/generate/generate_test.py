@@ -124,6 +124,23 @@ class Generate(unittest.TestCase):
             self.assertEqual([sequence["ids"] for sequence in shared["sequences"]], wanted, name)
             self.assertEqual((shared["steps_count"], shared["rows_count"]), (steps.get(name, 4 + 11), 60), name)
 
+    def test_prompts_that_begin_alike_share_the_caches_of_their_beginning(self):
+        alike = [(7 * i) % 400 for i in range(24)]
+        ends = [[(11 * i + k) % 400 for i in range(count)] for k, count in ((3, 20), (5, 16), (8, 20), (2, 31))]
+        prompts = [alike + ends[0], [9, 8], alike + ends[1], alike[:18] + ends[2], alike + ends[3]]
+        # All 24 of two prompts, 18 of another; one that is without caches, or whose batch shows no rows, shares nothing.
+        for name, model in self.models.items():
+            wanted = [greedy(model, prompt, 6) for prompt in prompts]
+            for batch in (1, 3, 8):
+                found = self.run_generate(name, *prompt_options(prompts), "--max-new", 6, "--max-batch", batch)
+                self.assertEqual([sequence["ids"] for sequence in found["sequences"]], wanted, (name, batch))
+                self.assertEqual(found["shared_tokens_count"], 0 if found["caches"] == "none" else 24 + 18 + 24, (name, batch))
+        states = self.run_generate("recurrent", *prompt_options(prompts), "--max-new", 2)
+        self.assertEqual(states["shared_tokens_count"], 0)
+        # At least 16 tokens of a prompt run in any case, and shorter beginnings are not kept.
+        found = self.run_generate("masked", *prompt_options([alike + [1], alike + [2], alike[:15] + ends[0]]), "--max-new", 2)
+        self.assertEqual(found["shared_tokens_count"], 0)
+
     def test_sequences_that_end_leave_and_others_take_their_places(self):
         prompts = [[5, 17, 300], [9], [1, 2, 3, 4, 5, 6, 7], [11, 12, 13], [400, 3], [7, 7], [8, 9, 10]]
         for name in ("masked", "distance", "grouped", "prefix", "merged"):

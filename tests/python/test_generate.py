@@ -95,6 +95,16 @@ class Generate(unittest.TestCase):
         self.assertEqual(self.model.generate(np.array(PROMPTS[0]), max_new_tokens=12)[0].ids, wanted[0])
         self.assertEqual(self.model.generate([], max_new_tokens=12), [])
 
+    def test_prompts_that_begin_alike_share_the_caches_of_their_beginning(self):
+        alike = [(5 * i) % 211 for i in range(40)]
+        prompts = [alike + [(k * i + k) % 211 for i in range(17 + k)] for k in (1, 2, 3)]
+        with self.model.generate_stream(prompts, max_new_tokens=5) as tokens:
+            found = [[] for _ in prompts]
+            for token in tokens:
+                found[token.sequence].append(token.id)
+        self.assertEqual(found, [self.run_alone(prompt, 5) for prompt in prompts])
+        self.assertEqual(tokens.statistics.shared_tokens_count, 2 * 40)
+
     def test_texts_and_draws_are_those_of_the_shell(self):
         options = {"temperature": 0.8, "top_k": 20, "repetition_penalty": 1.2}
         said = self.model.commands.generate(prompt=["text:One", "text:The compiler"], tokenizer=str(TOKENIZER), max_new=9,

@@ -13,6 +13,7 @@ namespace dyn {
 namespace {
 
 constexpr int64_t kTrialPadding = 3;  // positions by which findPadding pads
+constexpr size_t kTrialTokens = 8;    // that findPrefixes runs again
 
 // How the positions of a step lie: of each row the padding in front of its own, or behind.
 struct StepLayout {
@@ -192,10 +193,10 @@ Result<CallInputs> DecoderSteps::firstInputs(const Signature& signature, const D
   return inputs;
 }
 
-Result<VmValue> DecoderSteps::cacheValue(size_t index, const HostTensor& value) {
+Result<VmValue> DecoderSteps::cacheValue(size_t index, const HostTensor& value, bool grows) {
   const CachePort& cache = ports_.caches[index];
   const Port& port = program_.signature->inputs[cache.input];
-  if (!grows_[index]) return toVm(context_.get(), Value(value), port.type, program_.types);
+  if (!grows) return toVm(context_.get(), Value(value), port.type, program_.types);
   dyn_value* made = nullptr;
   const std::vector<int64_t>& shape = value.shape();
   const int64_t room = std::max(options_.room, shape[cache.axis]);
@@ -213,7 +214,7 @@ Result<DecoderBatch> DecoderSteps::start(size_t rowCount) {
   for (size_t i = 0; i < ports_.caches.size(); ++i) {
     DYN_TRY(const HostTensor first,
             firstCache(*program_.signature, ports_.caches[i], ports_, options_, rowCount));
-    DYN_TRY(VmValue value, cacheValue(i, first));
+    DYN_TRY(VmValue value, cacheValue(i, first, grows_[i]));
     batch.caches.push_back(std::move(value));
   }
   return batch;
@@ -292,7 +293,7 @@ Status DecoderSteps::makeDense(DecoderBatch& batch) {
     if (!grows_[i]) continue;
     DYN_TRY(const HostTensor tensor, cacheTensor(i, batch.caches[i].get()));
     grows_[i] = false;
-    DYN_TRY(batch.caches[i], cacheValue(i, tensor));
+    DYN_TRY(batch.caches[i], cacheValue(i, tensor, false));
   }
   return {};
 }
@@ -317,7 +318,7 @@ Result<ScoreRows> DecoderSteps::takeResults(DecoderBatch& batch, bool isFirst) {
     if (!grows_[i] || dyn_value_room(present) > 0) continue;
     if (isBegun) {
       DYN_TRY(const HostTensor begun, cacheTensor(i, present));
-      DYN_TRY(batch.caches[i], cacheValue(i, begun));
+      DYN_TRY(batch.caches[i], cacheValue(i, begun, grows_[i]));
     } else if (!knowsGrowing_) {
       grows_[i] = false;  // it is a copy
     }
@@ -367,15 +368,19 @@ int64_t DecoderSteps::beginOf(int64_t span, int64_t length) const {
 
 Result<DecoderBatch> DecoderSteps::batchOf(const std::vector<BatchRow>& rows) {
   int64_t span = 0;
-  for (const BatchRow& row : rows) span = std::max(span, row.batch->lengths[row.row]);
-  return rowsInto(rows, span, nullptr);
+  for (const BatchRow& row : rows) span = std::max(span, row.taken());
+  return rowsInto(rows, span, true, nullptr);
 }
 
-Result<DecoderBatch> DecoderSteps::rowsInto(const std::vector<BatchRow>& rows, int64_t span,
+Result<DecoderBatch> DecoderSteps::prefixOf(const BatchRow& row) {
+  return rowsInto({row}, row.taken(), false, nullptr);
+}
+
+Result<DecoderBatch> DecoderSteps::rowsInto(const std::vector<BatchRow>& rows, int64_t span, bool mayGrow,
                                             double (*filler)(int64_t)) {
   DecoderBatch made;
   for (const BatchRow& row : rows) {
-    made.lengths.push_back(row.batch->lengths[row.row]);
+    made.lengths.push_back(row.taken());
     if (ports_.caches.empty()) made.tokens.push_back(row.batch->tokens[row.row]);
   }
   if (ports_.caches.empty()) return made;
@@ -383,12 +388,12 @@ Result<DecoderBatch> DecoderSteps::rowsInto(const std::vector<BatchRow>& rows, i
   for (size_t i = 0; i < ports_.caches.size(); ++i) {
     std::vector<CacheRow> parts;
     for (const BatchRow& row : rows) {
-      const int64_t length = row.batch->lengths[row.row];
-      parts.push_back({row.batch->caches[i].get(), static_cast<int64_t>(row.row),
-                       beginOf(row.batch->span, length), length, beginOf(span, length)});
+      const int64_t begin = beginOf(row.batch->span, row.batch->lengths[row.row]);
+      parts.push_back({row.batch->caches[i].get(), static_cast<int64_t>(row.row), begin, row.taken(),
+                       beginOf(span, row.taken())});
     }
     DYN_TRY(const HostTensor cache, cacheOfRows(parts, axesOf(ports_.caches[i]), span, filler));
-    DYN_TRY(VmValue value, cacheValue(i, cache));
+    DYN_TRY(VmValue value, cacheValue(i, cache, mayGrow && grows_[i]));
     made.caches.push_back(std::move(value));
   }
   return made;
@@ -401,14 +406,31 @@ bool DecoderSteps::hasStatesAlone() const {
 
 bool DecoderSteps::mayShare(int64_t one, int64_t other) const { return one == other || pads_; }
 
+bool DecoderSteps::mayTakePrefixes() const {
+  return ports_.hasCaches(CacheKind::growing) && !ports_.hasCaches(CacheKind::state);
+}
+
+Result<bool> DecoderSteps::findPrefixes(const DecoderBatch& batch, const std::vector<int64_t>& prompt,
+                                        const std::vector<float>& scores, Interruption& interruption) {
+  const size_t before = prompt.size() - std::min(prompt.size() - 1, kTrialTokens);
+  DYN_TRY(DecoderBatch part, batchOf({{&batch, 0, static_cast<int64_t>(before)}}));
+  const std::vector<int64_t> last(prompt.begin() + static_cast<ptrdiff_t>(before), prompt.end());
+  const Result<ScoreRows> again = run(part, {last}, interruption);
+  if (!again.ok() && again.error().id == DiagnosticId::cancelled) return Error{again.error()};
+  return again.ok() && agree(scores, (*again)[0], tolerance());
+}
+
+// Of the range of the scores.
+double DecoderSteps::tolerance() const {
+  return isHalf(program_.signature->outputs[ports_.logits].dtype) ? 0.03 : 1e-3;
+}
+
 Result<bool> DecoderSteps::findPadding(const DecoderBatch& batch, int64_t token, Interruption& interruption) {
   if (hasStatesAlone()) return pads_ = true;
   if (pads_ || !ports_.mask) return pads_;
   const DecoderBatch* own = &batch;
   DYN_TRY(DecoderBatch alone, batchOf({{own, 0}}));
   DYN_TRY(const ScoreRows wanted, run(alone, {{token}}, interruption));
-  const bool isRough = isHalf(program_.signature->outputs[ports_.logits].dtype);
-  const double tolerance = isRough ? 0.03 : 1e-3;  // of the range of the scores
   for (const PaddingSide side : {PaddingSide::front, PaddingSide::behind}) {
     if (side == PaddingSide::behind && (ports_.caches.empty() || ports_.cachePositions)) break;
     DecoderBatch padded;
@@ -422,11 +444,11 @@ Result<bool> DecoderSteps::findPadding(const DecoderBatch& batch, int64_t token,
       padded.lengths.resize(2);
       scores = run(padded, {{token}, {token}}, interruption);
     } else {
-      DYN_TRY(padded, rowsInto({{own, 0}}, batch.lengths[0] + kTrialPadding, noiseAt));
+      DYN_TRY(padded, rowsInto({{own, 0}}, batch.lengths[0] + kTrialPadding, true, noiseAt));
       scores = run(padded, {{token}}, interruption);
     }
     if (!scores.ok() && scores.error().id == DiagnosticId::cancelled) return Error{scores.error()};
-    if (scores.ok() && agree(wanted[0], (*scores)[0], tolerance)) return pads_ = true;
+    if (scores.ok() && agree(wanted[0], (*scores)[0], tolerance())) return pads_ = true;
   }
   side_ = PaddingSide::front;
   return false;

@@ -42,6 +42,9 @@ struct DecoderBatch {
 struct BatchRow {
   const DecoderBatch* batch = nullptr;
   size_t row = 0;
+  int64_t length = -1;  // of its positions the first so many; -1: all
+
+  int64_t taken() const { return length < 0 ? batch->lengths[row] : length; }
 };
 
 using TokenRows = std::vector<std::vector<int64_t>>;
@@ -63,6 +66,14 @@ class DecoderSteps {
   Result<ScoreRows> run(DecoderBatch& batch, const TokenRows& tokens, Interruption& interruption);
   // A batch of these rows, in their order; what they come from stays as it is.
   Result<DecoderBatch> batchOf(const std::vector<BatchRow>& rows);
+  // Of one row, to be kept: without room for more.
+  Result<DecoderBatch> prefixOf(const BatchRow& row);
+  // Can a row go on behind a part of its positions? Not where a state stands for all of them.
+  bool mayTakePrefixes() const;
+  // Finds out whether it does: runs the last tokens of a prompt again, behind those before, and compares the
+  // scores with those of the whole prompt, which is the first row of `batch`.
+  Result<bool> findPrefixes(const DecoderBatch& batch, const std::vector<int64_t>& prompt,
+                            const std::vector<float>& scores, Interruption& interruption);
   // Finds out on which side shorter rows may be padded: with the first row of a batch without padding and its
   // next token it compares the scores of a padded step, whose padding holds noise, with those of one without.
   // False: rows must be of equal lengths.
@@ -76,10 +87,12 @@ class DecoderSteps {
 
  private:
   DecoderSteps(const DecoderProgram& program, const DecoderPorts& ports, DecoderOptions options);
-  Result<VmValue> cacheValue(size_t cache, const HostTensor& value);
+  Result<VmValue> cacheValue(size_t cache, const HostTensor& value, bool grows);
   Result<HostTensor> cacheTensor(size_t cache, const dyn_value* value) const;
   Status makeDense(DecoderBatch& batch);
-  Result<DecoderBatch> rowsInto(const std::vector<BatchRow>& rows, int64_t span, double (*filler)(int64_t));
+  Result<DecoderBatch> rowsInto(const std::vector<BatchRow>& rows, int64_t span, bool mayGrow,
+                                double (*filler)(int64_t));
+  double tolerance() const;
   bool hasStatesAlone() const;
   CacheAxes axesOf(const CachePort& cache) const;
   int64_t beginOf(int64_t span, int64_t length) const;

@@ -16,6 +16,7 @@ void takeProgress(const Generator& generator, GenerationResult& result) {
   }
   result.stepsCount = generator.stepsCount();
   result.rowsCount = generator.rowsCount();
+  result.sharedTokensCount = generator.sharedTokensCount();
   result.growingCount = generator.growingCount();
   result.sharesLengths = generator.sharesLengths();
 }

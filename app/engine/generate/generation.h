@@ -26,7 +26,8 @@ struct GenerationResult {
   std::vector<GeneratedSequence> sequences;  // one for each prompt
   int64_t stepsCount = 0;                    // runs of the program; `rowsCount`: the sequences in all of them
   int64_t rowsCount = 0;
-  int64_t firstTokenNs = 0;  // until the first token of the first prompt
+  int64_t sharedTokensCount = 0;  // of prompts, whose caches others made
+  int64_t firstTokenNs = 0;       // until the first token of the first prompt
   int64_t totalNs = 0;
   int64_t growingCount = 0;   // caches that grow in place
   bool sharesLengths = true;  // false: sequences of different lengths were found to disturb each other

@@ -113,10 +113,10 @@ Status Generator::startWaiting(Interruption& interruption) {
   size_t rows = active_.size();
   while (rows < maxBatch_) {
     Started started;
-    started.sequences = nextGroup(maxBatch_ - rows, lengthToShare(all));
+    started.sequences = nextGroup(maxBatch_ - rows, all);
     const std::vector<size_t>& group = started.sequences;
     if (group.empty()) break;
-    const Status run = startGroup(started, interruption);
+    const Status run = startGroup(started, all, interruption);
     if (!run.ok()) {
       if (run.error().id == DiagnosticId::cancelled) return run;
       if (group.size() == 1) fail(group[0], run.error());
@@ -135,17 +135,73 @@ Status Generator::startWaiting(Interruption& interruption) {
   return join(all);
 }
 
-Status Generator::startGroup(Started& started, Interruption& interruption) {
+Status Generator::startGroup(Started& started, const std::vector<Started>& all, Interruption& interruption) {
   const std::vector<size_t>& group = started.sequences;
-  DYN_TRY(started.batch, steps_->start(group.size()));
   TokenRows prompts;
-  for (const size_t sequence : group) prompts.push_back(sequences_.at(sequence).history);
-  DYN_CHECK(runRows(started.batch, group, prompts, interruption));
+  std::vector<BatchRow> sources;
+  size_t shared = SIZE_MAX;  // all rows of a group start behind as many tokens
+  for (const size_t sequence : group) {
+    prompts.push_back(sequences_.at(sequence).history);
+    const PrefixSource source = prefixFor(prompts.back(), all);
+    sources.push_back(source.row);
+    shared = std::min(shared, source.length);
+  }
+  if (shared > 0) {
+    for (BatchRow& source : sources) source.length = static_cast<int64_t>(shared);
+    DYN_TRY(started.batch, steps_->batchOf(sources));
+    for (std::vector<int64_t>& prompt : prompts)
+      prompt.erase(prompt.begin(), prompt.begin() + static_cast<ptrdiff_t>(shared));
+  } else {
+    DYN_TRY(started.batch, steps_->start(group.size()));
+  }
+  std::vector<float> scores;
+  DYN_CHECK(runRows(started.batch, group, prompts, interruption, &scores));
+  sharedTokensCount_ += static_cast<int64_t>(shared * group.size());
+  DYN_CHECK(holdPrefix(started, scores, interruption));
   // Others that come will be of other lengths.
   if (isPaddingKnown_ || maxBatch_ < 2 || waiting_.empty() || !isRunning(group[0])) return {};
   isPaddingKnown_ = true;
   const int64_t token = sequences_.at(group[0]).history.back();
   DYN_TRY(sharesLengths_, steps_->findPadding(started.batch, token, interruption));
+  return {};
+}
+
+// The longest beginning of a prompt that is held, or that a row of a batch has.
+PrefixSource Generator::prefixFor(const std::vector<int64_t>& prompt,
+                                  const std::vector<Started>& started) const {
+  if (!takesPrefixes_.value_or(false)) return {};
+  PrefixSource source = prefixes_.longest(prompt);
+  const auto consider = [&](const DecoderBatch& batch, const std::vector<size_t>& sequences) {
+    for (size_t row = 0; row < sequences.size(); ++row)
+      source.consider(sequences_.at(sequences[row]).history, batch, row, prompt);
+  };
+  consider(batch_, active_);
+  for (const Started& one : started) consider(one.batch, one.sequences);
+  return source;
+}
+
+// Some of those that wait.
+std::vector<const std::vector<int64_t>*> Generator::waitingPrompts() const {
+  constexpr size_t kMostSeen = 256;
+  std::vector<const std::vector<int64_t>*> prompts;
+  for (size_t i = 0; i < std::min(waiting_.size(), kMostSeen); ++i)
+    prompts.push_back(&sequences_.at(waiting_[i]).history);
+  return prompts;
+}
+
+// Keeps what prompts that wait share with the first that has run.
+Status Generator::holdPrefix(const Started& started, const std::vector<float>& scores,
+                             Interruption& interruption) {
+  if (!steps_->mayTakePrefixes() || !takesPrefixes_.value_or(true)) return {};
+  const std::vector<int64_t>& prompt = sequences_.at(started.sequences[0]).request.prompt;
+  const size_t length = SharedPrefixes::lengthToHold(prompt, waitingPrompts());
+  if (length == 0 || prefixes_.holds(prompt, length)) return {};
+  if (!takesPrefixes_) {
+    DYN_TRY(takesPrefixes_, steps_->findPrefixes(started.batch, prompt, scores, interruption));
+    if (!*takesPrefixes_) return {};
+  }
+  DYN_TRY(DecoderBatch row, steps_->prefixOf({&started.batch, 0, static_cast<int64_t>(length)}));
+  prefixes_.hold({prompt.begin(), prompt.begin() + static_cast<ptrdiff_t>(length)}, std::move(row));
   return {};
 }
 
@@ -156,8 +212,10 @@ std::optional<int64_t> Generator::lengthToShare(const std::vector<Started>& star
   return std::nullopt;
 }
 
-// The next prompt that may join sequences of this length, and those as long as it: at most so many.
-std::vector<size_t> Generator::nextGroup(size_t most, std::optional<int64_t> length) {
+// The next prompt that may join the sequences that are there, and those as long as it: at most so many. One
+// whose beginning others share runs before them.
+std::vector<size_t> Generator::nextGroup(size_t most, const std::vector<Started>& started) {
+  const std::optional<int64_t> length = lengthToShare(started);
   std::vector<size_t> group;
   for (auto next = waiting_.begin(); next != waiting_.end() && group.size() < most;) {
     const int64_t own = lengthOf(*next);
@@ -170,9 +228,17 @@ std::vector<size_t> Generator::nextGroup(size_t most, std::optional<int64_t> len
     }
     group.push_back(*next);
     next = waiting_.erase(next);
-    if (runsAlone) break;
+    if (runsAlone || (group.size() == 1 && beginsForOthers(group[0], started))) break;
   }
   return group;
+}
+
+// Do others wait for the beginning of this prompt, which nobody has yet?
+bool Generator::beginsForOthers(size_t sequence, const std::vector<Started>& started) const {
+  if (!steps_->mayTakePrefixes() || !takesPrefixes_.value_or(true)) return false;
+  const std::vector<int64_t>& prompt = sequences_.at(sequence).history;
+  const size_t length = SharedPrefixes::lengthToHold(prompt, waitingPrompts());
+  return length > 0 && prefixFor(prompt, started).length < length;
 }
 
 Status Generator::join(std::vector<Started>& started) {
@@ -245,8 +311,9 @@ Status Generator::stepEach(const TokenRows& tokens, Interruption& interruption) 
 }
 
 Status Generator::runRows(DecoderBatch& batch, const std::vector<size_t>& sequences, const TokenRows& tokens,
-                          Interruption& interruption) {
+                          Interruption& interruption, std::vector<float>* firstScores) {
   DYN_TRY(ScoreRows scores, steps_->run(batch, tokens, interruption));
+  if (firstScores) *firstScores = scores[0];
   ++stepsCount_;
   rowsCount_ += static_cast<int64_t>(sequences.size());
   for (size_t row = 0; row < sequences.size(); ++row) {

@@ -6,7 +6,8 @@
 //
 // A prompt runs by itself (prompts of equal lengths run together), and its sequence joins the others at the
 // next step; one that has ended leaves, and the next prompt takes its place. Sequences of different lengths
-// share steps where DecoderSteps::findPadding finds that padding changes nothing.
+// share steps where DecoderSteps::findPadding finds that padding changes nothing. A prompt that begins as
+// another one takes its caches so far (shared_prefixes.h).
 //
 // Errors: a sequence whose prompt, step, sampling, hook or sink fails ends alone (GenerationEnd::failed). One
 // whose prompt has a token that the model does not know (DecoderPorts::tokensCount) ends before it runs.
@@ -23,6 +24,7 @@
 
 #include "app/engine/generate/decoder_steps.h"
 #include "app/engine/generate/sampling.h"
+#include "app/engine/generate/shared_prefixes.h"
 
 namespace dyn {
 
@@ -72,9 +74,10 @@ class Generator {
   size_t addedCount() const { return addedCount_; }
   size_t waitingCount() const { return waiting_.size(); }
   size_t activeCount() const { return active_.size(); }
-  int64_t stepsCount() const { return stepsCount_; }               // runs of the program
-  int64_t rowsCount() const { return rowsCount_; }                 // the sequences in all of them
-  int64_t growingCount() const { return steps_->growingCount(); }  // caches that grow in place
+  int64_t stepsCount() const { return stepsCount_; }                // runs of the program
+  int64_t rowsCount() const { return rowsCount_; }                  // the sequences in all of them
+  int64_t sharedTokensCount() const { return sharedTokensCount_; }  // of prompts, whose caches others made
+  int64_t growingCount() const { return steps_->growingCount(); }   // caches that grow in place
   // False: sequences of different lengths were found to disturb each other.
   bool sharesLengths() const { return sharesLengths_; }
 
@@ -99,16 +102,21 @@ class Generator {
   int64_t lengthOf(size_t sequence) const;
   bool isRunning(size_t sequence) const;
   std::optional<int64_t> lengthToShare(const std::vector<Started>& started) const;
-  std::vector<size_t> nextGroup(size_t most, std::optional<int64_t> length);
+  std::vector<size_t> nextGroup(size_t most, const std::vector<Started>& started);
   Status startWaiting(Interruption& interruption);
-  Status startGroup(Started& started, Interruption& interruption);
+  Status startGroup(Started& started, const std::vector<Started>& all, Interruption& interruption);
+  PrefixSource prefixFor(const std::vector<int64_t>& prompt, const std::vector<Started>& started) const;
+  std::vector<const std::vector<int64_t>*> waitingPrompts() const;
+  Status holdPrefix(const Started& started, const std::vector<float>& scores, Interruption& interruption);
+  bool beginsForOthers(size_t sequence, const std::vector<Started>& started) const;
   Status join(std::vector<Started>& started);
   Status stepAll(Interruption& interruption);
   Status stepEach(const TokenRows& tokens, Interruption& interruption);
   Status keepRunning();
   Status takeRows(const std::vector<BatchRow>& rows);
+  // `firstScores`, where it is given: those of the first row, before a hook sees them.
   Status runRows(DecoderBatch& batch, const std::vector<size_t>& sequences, const TokenRows& tokens,
-                 Interruption& interruption);
+                 Interruption& interruption, std::vector<float>* firstScores = nullptr);
   Status add(Sequence& sequence, size_t number, std::span<float> scores);
   void fail(size_t sequence, const Diagnostic& error);
 
@@ -122,7 +130,9 @@ class Generator {
   DecoderBatch batch_;
   bool isPaddingKnown_ = false;  // findPadding was asked
   bool sharesLengths_ = true;
-  int64_t stepsCount_ = 0, rowsCount_ = 0;
+  SharedPrefixes prefixes_;
+  std::optional<bool> takesPrefixes_;  // findPrefixes was asked
+  int64_t stepsCount_ = 0, rowsCount_ = 0, sharedTokensCount_ = 0;
 };
 
 }  // namespace dyn

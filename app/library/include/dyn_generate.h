@@ -118,6 +118,7 @@ typedef struct dyn_generator_statistics {
   int64_t rows_count;                         /* sequences in all of them: by steps_count, the mean batch */
   int64_t growing_caches_count, caches_count; /* growing: a step copies nothing of the past */
   int32_t shares_lengths;                     /* 0: only sequences of equal lengths share steps */
+  int64_t shared_tokens_count;                /* of prompts, whose caches another prompt made */
 } dyn_generator_statistics;
 DYN_API dyn_status dyn_generator_get_statistics(dyn_generator* generator,
                                                 dyn_generator_statistics* statistics);

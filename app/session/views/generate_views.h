@@ -23,6 +23,7 @@ struct GenerateResult {
   std::string caches;  // "none", "states", "in place", "partly in place", "copied" in each step
   int64_t newTokensCount = 0, stepsCount = 0;
   int64_t rowsCount = 0;                  // sequences in all steps
+  int64_t sharedTokensCount = 0;          // of prompts, whose caches another prompt made
   int64_t firstTokenNs = 0, totalNs = 0;  // until the first token of the first prompt; of all
 };
 

@@ -234,6 +234,7 @@ void takeResults(GenerationResult made, const OwnTokenizer& tokenizer, GenerateR
   }
   result.stepsCount = made.stepsCount;
   result.rowsCount = made.rowsCount;
+  result.sharedTokensCount = made.sharedTokensCount;
   result.firstTokenNs = made.firstTokenNs;
   result.totalNs = made.totalNs;
 }

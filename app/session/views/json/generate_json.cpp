@@ -19,6 +19,7 @@ Json viewJson(const GenerateResult& view) {
           {"new_tokens_count", view.newTokensCount},
           {"steps_count", view.stepsCount},
           {"rows_count", view.rowsCount},
+          {"shared_tokens_count", view.sharedTokensCount},
           {"first_token_ns", view.firstTokenNs},
           {"total_ns", view.totalNs}};
 }

@@ -147,6 +147,29 @@ TEST_F(Generators, SequencesOfEqualLengthsShareStepsAndAreWhatEachIsAlone) {
   EXPECT_EQ(said.caches_count, 1);
 }
 
+TEST_F(Generators, PromptsThatBeginAlikeShareCaches) {
+  if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
+  std::vector<int64_t> alike;
+  for (int64_t i = 0; i < 20; ++i) alike.push_back((3 * i) % 7);
+  std::vector<std::vector<int64_t>> prompts(3, alike);
+  for (size_t k = 0; k < prompts.size(); ++k)
+    for (size_t i = 0; i < 16 + k; ++i) prompts[k].push_back(static_cast<int64_t>((i * (k + 2) + k) % 7));
+  dyn_prompt four{};
+  four.max_new = 4;
+  std::vector<std::vector<int64_t>> alone;
+  for (const auto& prompt : prompts) {
+    ASSERT_EQ(submit(prompt, four), DYN_OK) << whatWasRefused();
+    alone.push_back(rest().begin()->second.ids);
+  }
+  EXPECT_EQ(statistics().shared_tokens_count, 0);  // none waited while another ran
+  for (const auto& prompt : prompts) ASSERT_EQ(submit(prompt, four), DYN_OK);
+  for (const auto& [number, told] : rest()) EXPECT_EQ(told.ids, alone[static_cast<size_t>(number) - 3]);
+  EXPECT_EQ(statistics().shared_tokens_count, 2 * 20);
+  ASSERT_EQ(submit(prompts[1], four), DYN_OK);  // it is held for later ones
+  EXPECT_EQ(rest().begin()->second.ids, alone[1]);
+  EXPECT_EQ(statistics().shared_tokens_count, 3 * 20);
+}
+
 TEST_F(Generators, DrawsDependOnSeedAndStreamAlone) {
   if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
   dyn_prompt drawn{};
