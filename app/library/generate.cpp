@@ -1,6 +1,7 @@
 // Generators: decoders that continue prompts, as app/engine/generate does it.
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <deque>
 #include <map>
 #include <mutex>
@@ -138,9 +139,50 @@ bool hasTokenizer([[maybe_unused]] const dyn_generator& generator) {
 #endif
 }
 
+Result<PortChoices> choicesOf(const dyn_generator_options& asked) {
+  if ((!asked.inputs && asked.input_count > 0) || (!asked.ports && asked.port_count > 0))
+    return badArgument("inputs or ports is a null pointer");
+  PortChoices choices;
+  std::vector<std::string> ports;
+  for (size_t i = 0; i < asked.port_count; ++i) {
+    if (!asked.ports[i]) return badArgument("port " + std::to_string(i) + " is a null pointer");
+    ports.emplace_back(asked.ports[i]);
+  }
+  DYN_TRY(choices.ports, parsePortChoices(ports));
+  for (size_t i = 0; i < asked.input_count; ++i) {
+    if (!asked.inputs[i].name)
+      return badArgument("the name of input " + std::to_string(i) + " is a null pointer");
+    choices.given.emplace_back(asked.inputs[i].name);
+  }
+  return choices;
+}
+
+// A copy of a value that the caller gives.
+Result<Value> givenValue(const dyn_generator_input& given, const Signature& signature) {
+  const auto port = std::find_if(signature.inputs.begin(), signature.inputs.end(),
+                                 [&](const Port& one) { return one.info.name == given.name; });
+  const auto wrong = [&](const std::string& what) {
+    return badArgument("input " + std::string(given.name) + ": " + what);
+  };
+  if (port == signature.inputs.end()) return wrong("the model has no such input");
+  if (given.rank < 0 || (given.rank > 0 && !given.shape) || (given.size_bytes > 0 && !given.data))
+    return wrong("shape or data is a null pointer");
+  if (static_cast<int32_t>(given.dtype) != static_cast<int32_t>(port->dtype) ||
+      static_cast<size_t>(given.rank) != port->info.shape.size())
+    return wrong("it is " + port->info.type);
+  DYN_TRY(HostTensor tensor, HostTensor::create(port->dtype, {given.shape, given.shape + given.rank}));
+  if (static_cast<size_t>(tensor.sizeBytes()) != given.size_bytes)
+    return wrong(std::to_string(given.size_bytes) + " bytes are given, its shape takes " +
+                 std::to_string(tensor.sizeBytes()));
+  if (given.size_bytes > 0) std::memcpy(tensor.mutableData(), given.data, given.size_bytes);
+  return Value(std::move(tensor));
+}
+
 Result<std::unique_ptr<dyn_generator>> createGenerator(dyn_model& model, const dyn_generator_options& asked) {
   auto made = std::make_unique<dyn_generator>();
   DYN_CHECK(readTokenizer(*made, asked.tokenizer));
+  DYN_TRY(const PortChoices choices, choicesOf(asked));
+  DecoderOptions decoder;
   size_t maxBatch = static_cast<size_t>(asked.max_batch > 0 ? asked.max_batch : kDefaultBatch);
   const Status done = model.session->visit([&](SessionState& state) -> Status {
     DYN_TRY(LoadedModel * loaded, state.model());
@@ -149,9 +191,14 @@ Result<std::unique_ptr<dyn_generator>> createGenerator(dyn_model& model, const d
     made->module = std::shared_ptr<dyn_module>(module.release(), dyn_module_release);
     made->signature = loaded->signature();
     made->options = state.now.options;
-    DYN_TRY(made->ports, decoderPorts(made->signature));
+    for (size_t i = 0; i < asked.input_count; ++i) {
+      DYN_TRY(Value value, givenValue(asked.inputs[i], made->signature));
+      decoder.given.insert_or_assign(asked.inputs[i].name, std::move(value));
+    }
+    DYN_TRY(made->ports, decoderPorts(made->signature, choices));
     made->ports.tokensCount = tokensCountOf(loaded->typed(), made->ports.ids);
-    const std::string why = whyRowsRunAlone(*loaded, made->ports);
+    const std::string why =
+        !decoder.given.empty() ? "inputs are given for one sequence" : whyRowsRunAlone(*loaded, made->ports);
     made->sharing = why.empty() ? "along " + made->ports.batch : "one by one: " + why;
     if (!why.empty()) maxBatch = 1;
     const EndTokens end = endTokensBeside(loaded->info().path, asked.tokenizer ? asked.tokenizer : "");
@@ -161,7 +208,7 @@ Result<std::unique_ptr<dyn_generator>> createGenerator(dyn_model& model, const d
   });
   if (!done.ok()) return Error{done.error()};
   const DecoderProgram program{made->module.get(), nullptr, &made->signature, &made->options};
-  DYN_TRY(made->generator, Generator::begin(program, made->ports, {}, maxBatch));
+  DYN_TRY(made->generator, Generator::begin(program, made->ports, std::move(decoder), maxBatch));
   return made;
 }
 
@@ -402,7 +449,7 @@ dyn_status dyn_generator_create(dyn_model* model, const dyn_generator_options* o
     if (!model || !generator) return badArgument("model or generator is a null pointer");
     dyn_generator_options asked{};
     if (options) {
-      DYN_TRY(asked, taken(*options, sizeof(dyn_generator_options), "dyn_generator_options"));
+      DYN_TRY(asked, taken(*options, offsetof(dyn_generator_options, inputs), "dyn_generator_options"));
     }
     if (asked.max_batch < 0) return badArgument("max_batch is negative");
     DYN_TRY(std::unique_ptr<dyn_generator> made, createGenerator(*model, asked));

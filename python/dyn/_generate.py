@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Union
 
 import numpy as np
 
-from . import _dyn
+from . import _dyn, _values
 from ._errors import UsageError, error_of
 
 if TYPE_CHECKING:
@@ -30,7 +30,9 @@ class GenerationOptions(TypedDict, total=False):
     the best whose probabilities sum up to P. repetition_penalty: divides scores above 0 of tokens that are there. stop:
     texts, tokens or ids that end a sequence. ignore_end_tokens: it goes on behind those that the files beside the model
     say. seed: prompt i draws the same whatever runs beside it. logits_processor: one for all prompts, or a sequence
-    with one or None for each. max_batch: sequences in a step, 16."""
+    with one or None for each. max_batch: sequences in a step, 16. inputs: arrays by the names of inputs, the same in all
+    steps: what an encoder made of the source, the first value of a state; prompts run one by one then. ports: "ROLE=NAME"
+    each, what an input or output is for where its name does not say it."""
 
     tokenizer: str | os.PathLike[str] | None
     max_new_tokens: int
@@ -43,6 +45,8 @@ class GenerationOptions(TypedDict, total=False):
     seed: int
     logits_processor: LogitsProcessor | Sequence[LogitsProcessor | None] | None
     max_batch: int
+    inputs: Mapping[str, Any]
+    ports: Sequence[str]
 
 
 class Token(NamedTuple):
@@ -91,11 +95,13 @@ class Generation(Iterator[Token], AsyncIterator[Token]):
         if unknown:
             raise UsageError(f"generate: no option {', '.join(sorted(unknown))}")
         tokenizer = options.get("tokenizer")
-        self._key = os.fspath(tokenizer) if tokenizer is not None else None, options.get("max_batch", 16)
-        if self._key[1] < 1:
-            raise UsageError(f"max_batch: {self._key[1]} is not above 0")
+        self._key = _Key(os.fspath(tokenizer) if tokenizer is not None else None, options.get("max_batch", 16))
+        if self._key.max_batch < 1:
+            raise UsageError(f"max_batch: {self._key.max_batch} is not above 0")
         self._pool = pool
-        self._handle: _dyn.Generator | None = pool.take(*self._key)
+        inputs, ports = _given_inputs(options.get("inputs", {})), _port_texts(options.get("ports", ()))
+        self._is_pooled = not inputs and not ports
+        self._handle: _dyn.Generator | None = pool.take(self._key) if self._is_pooled else pool.make(self._key, inputs, ports)
         self._numbers: dict[int, int] = {}
         try:
             for number, (prompt, hook) in enumerate(zip(prompts, _hooks_of(options, len(prompts)))):
@@ -139,7 +145,8 @@ class Generation(Iterator[Token], AsyncIterator[Token]):
         if told is None:
             if self._handle is not None:  # close() was not called meanwhile
                 self._last_statistics = self.statistics
-                self._pool.give_back(handle, *self._key)
+                if self._is_pooled:
+                    self._pool.give_back(handle, self._key)
                 self._handle = None
             return None
         sequence, id, text, end, status, status_text, message = told
@@ -174,24 +181,32 @@ class Generation(Iterator[Token], AsyncIterator[Token]):
         return GenerationStatistics(**self._handle.statistics())  # type: ignore[arg-type]
 
 
+class _Key(NamedTuple):
+    tokenizer: str | None
+    max_batch: int
+
+
 class Generators:
     """Those of a model that nobody uses, by tokenizer and size of a batch."""
 
     def __init__(self, model: _dyn.Model) -> None:
         self._model = model
         self._lock = threading.Lock()
-        self._idle: dict[tuple[str | None, int], list[_dyn.Generator]] = {}
+        self._idle: dict[_Key, list[_dyn.Generator]] = {}
 
-    def take(self, tokenizer: str | None, max_batch: int) -> _dyn.Generator:
+    def take(self, key: _Key) -> _dyn.Generator:
         with self._lock:
-            idle = self._idle.get((tokenizer, max_batch))
+            idle = self._idle.get(key)
             if idle:
                 return idle.pop()
-        return _dyn.Generator(self._model, tokenizer, max_batch)
+        return self.make(key, [], [])
 
-    def give_back(self, handle: _dyn.Generator, tokenizer: str | None, max_batch: int) -> None:
+    def make(self, key: _Key, inputs: list[tuple[str, int, list[int], bytes]], ports: list[str]) -> _dyn.Generator:
+        return _dyn.Generator(self._model, key.tokenizer, key.max_batch, inputs, ports)
+
+    def give_back(self, handle: _dyn.Generator, key: _Key) -> None:
         with self._lock:
-            self._idle.setdefault((tokenizer, max_batch), []).append(handle)
+            self._idle.setdefault(key, []).append(handle)
 
 
 class Generates:
@@ -249,6 +264,25 @@ def _listed(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
         return [prompts] if prompts.ndim == 1 else list(prompts)
     listed: list[Any] = list(_listed_only("prompts are texts or lists of ids", prompts))
     return [listed] if listed and all(isinstance(one, (int, np.integer)) for one in listed) else listed
+
+
+def _given_inputs(given: Any) -> list[tuple[str, int, list[int], bytes]]:
+    if not isinstance(given, Mapping):
+        raise UsageError(f"inputs: arrays by names, not {given!r}")
+    forms = []
+    for name, value in given.items():
+        form = _values.tensor_form(value, None, None, f"input {name!r}")
+        if len(form) != 2:
+            raise UsageError(f"input {name!r}: a tensor of strings is none of a decoder")
+        array, code = form
+        forms.append((str(name), int(code), list(array.shape), np.ascontiguousarray(array).tobytes()))
+    return forms
+
+
+def _port_texts(given: Any) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    return [str(one) for one in _listed_only('ports: "ROLE=NAME" each', given)]
 
 
 def _hooks_of(options: GenerationOptions, count: int) -> list[LogitsProcessor | None]:

@@ -70,7 +70,7 @@ class SharedSteps:
         for name, value in (("max_batch", max_batch), ("max_queue", max_queue)):
             if value <= 0:
                 raise UsageError(f"{name}: {value} is not above 0")
-        self._handle = _dyn.Generator(model._handle, None if tokenizer is None else os.fspath(tokenizer), max_batch)
+        self._handle = _dyn.Generator(model._handle, None if tokenizer is None else os.fspath(tokenizer), max_batch, [], [])
         self._max_queue = max_queue
         self._changed = threading.Condition()
         self._open: dict[int, Sequence] = {}

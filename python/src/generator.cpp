@@ -13,11 +13,23 @@ nb::object viewOf(void* data, size_t bytes, int flags) {
 
 }  // namespace
 
-Generator::Generator(Model& model, const std::optional<std::string>& tokenizer, int32_t maxBatch) {
+Generator::Generator(Model& model, const std::optional<std::string>& tokenizer, int32_t maxBatch,
+                     const std::vector<GivenInput>& inputs, const std::vector<std::string>& ports) {
+  std::vector<dyn_generator_input> given;
+  for (const GivenInput& input : inputs)
+    given.push_back({input.name.c_str(), static_cast<dyn_dtype>(input.dtype),
+                     static_cast<int32_t>(input.shape.size()), input.shape.data(), input.bytes.data(),
+                     input.bytes.size()});
+  std::vector<const char*> roles;
+  for (const std::string& port : ports) roles.push_back(port.c_str());
   dyn_generator_options options{};
   options.size = sizeof options;
   options.tokenizer = tokenizer ? tokenizer->c_str() : nullptr;
   options.max_batch = maxBatch;
+  options.inputs = given.data();
+  options.input_count = given.size();
+  options.ports = roles.data();
+  options.port_count = roles.size();
   model.call([&](dyn_model* one) { return dyn_generator_create(one, &options, &generator_); });
 }
 

@@ -23,9 +23,18 @@ struct Sampling {
   bool ignoresEndTokens = false;
 };
 
+// A value that is the same in all steps, as in dyn_generator_input; `bytes` are row-major.
+struct GivenInput {
+  std::string name;
+  int32_t dtype = 0;
+  std::vector<int64_t> shape;
+  nb::bytes bytes;
+};
+
 class Generator {
  public:
-  Generator(Model& model, const std::optional<std::string>& tokenizer, int32_t maxBatch);
+  Generator(Model& model, const std::optional<std::string>& tokenizer, int32_t maxBatch,
+            const std::vector<GivenInput>& inputs, const std::vector<std::string>& ports);
   ~Generator();
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;

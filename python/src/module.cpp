@@ -43,8 +43,18 @@ NB_MODULE(_dyn, module) {
       .def("statistics", &Server::statistics)
       .def("metrics", &Server::metrics);
   nb::class_<Generator>(module, "Generator")
-      .def(nb::init<Model&, const std::optional<std::string>&, int32_t>(), nb::arg("model"),
-           nb::arg("tokenizer").none(), nb::arg("max_batch"))
+      .def(
+          "__init__",
+          [](Generator* self, Model& model, const std::optional<std::string>& tokenizer, int32_t maxBatch,
+             const std::vector<std::tuple<std::string, int32_t, std::vector<int64_t>, nb::bytes>>& inputs,
+             const std::vector<std::string>& ports) {
+            std::vector<GivenInput> given;
+            for (const auto& [name, dtype, shape, bytes] : inputs)
+              given.push_back({name, dtype, shape, bytes});
+            new (self) Generator(model, tokenizer, maxBatch, given, ports);
+          },
+          nb::arg("model"), nb::arg("tokenizer").none(), nb::arg("max_batch"), nb::arg("inputs"),
+          nb::arg("ports"))
       .def(
           "submit",
           [](Generator& self, const std::optional<std::string>& text, const std::vector<int64_t>& ids,

@@ -43,6 +43,18 @@ ENDLESS_DECODER = """fn @main(%input_ids: Tensor[(b, s), i64], %past_key_0: Tens
 }"""
 
 
+# The same beside what an encoder made; its input of tokens has a name that says nothing.
+READER = """fn @main(%what: Tensor[(b, s), i64], %encoder_hidden_states: Tensor[(b, t, 7), f32],
+         %past_key_0: Tensor[(b, p, 1), f32]) {
+  %e = unsqueeze(cast(%what) {to = f32}, i64[1] [2])
+  %present_key_0 = concat(%past_key_0, %e) {axis = 1}
+  %w = softmax(matmul(%e, transpose(%present_key_0) {perm = [0, 2, 1]})) {axis = -1}
+  %read = reduce_mean(%encoder_hidden_states, i64[1] [1])
+  %logits = add(mul(matmul(%w, %present_key_0), f32[1, 1, 7] [[[0.1, -0.2, 0.3, 0.7, -0.5, 0.2, 0.4]]]), %read)
+  return %logits, %present_key_0
+}"""
+
+
 def endless():
     return models.text(ENDLESS_DECODER, threads=1, cache_dir="none")
 
@@ -104,6 +116,27 @@ class Generate(unittest.TestCase):
                 found[token.sequence].append(token.id)
         self.assertEqual(found, [self.run_alone(prompt, 5) for prompt in prompts])
         self.assertEqual(tokens.statistics.shared_tokens_count, 2 * 40)
+
+    def test_values_that_are_given_and_ports_that_are_named(self):
+        model = models.text(READER, threads=1, cache_dir="none")
+        ports = ["ids=what"]
+        for favourite in (2, 6):
+            source = np.zeros((1, 3, 7), np.float32)
+            source[0, :, favourite] = 1000
+            found = model.generate([[1, 2], [3]], max_new_tokens=3, inputs={"encoder_hidden_states": source}, ports=ports)
+            self.assertEqual([one.ids for one in found], [[favourite] * 3] * 2)
+        for inputs, said in (({}, "encoder_hidden_states"), ({"other": source}, "no such input"),
+                             ({"encoder_hidden_states": source[0]}, "Tensor[(b, t, 7), f32]"),
+                             ({"encoder_hidden_states": source.astype(np.float64)}, "Tensor[(b, t, 7), f32]")):
+            with self.assertRaises(dyn.Error) as refused:
+                model.generate([1], inputs=inputs, ports=ports)
+            self.assertIn(said, str(refused.exception))
+        for wrong in ({"inputs": [source]}, {"ports": 3}, {"inputs": {"encoder_hidden_states": ["a"]}}):
+            with self.assertRaises(dyn.UsageError):
+                model.generate([1], **wrong)
+        with self.assertRaises(dyn.Error) as refused:
+            model.generate([1], inputs={"encoder_hidden_states": source}, ports=["ids=absent"])
+        self.assertIn("absent", str(refused.exception))
 
     def test_texts_and_draws_are_those_of_the_shell(self):
         options = {"temperature": 0.8, "top_k": 20, "repetition_penalty": 1.2}

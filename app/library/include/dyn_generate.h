@@ -32,16 +32,32 @@ typedef struct dyn_generator dyn_generator;
  * given. */
 #define DYN_NO_TOKEN ((dyn_status)36)
 
+/* A value that is the same in all steps: what an encoder made of the source; the first one of a state. */
+typedef struct dyn_generator_input {
+  const char* name; /* of the input */
+  dyn_dtype dtype;
+  int32_t rank;
+  const int64_t* shape; /* `rank` sizes; null where the rank is 0 */
+  const void* data;     /* row-major, copied */
+  size_t size_bytes;
+} dyn_generator_input;
+
 typedef struct dyn_generator_options {
   size_t size;           /* sizeof(dyn_generator_options) */
   const char* tokenizer; /* path of tokenizer.json, vocab.txt or vocab.json; null: prompts are ids */
   int32_t max_batch;     /* sequences in a step, others wait; 0: 16 */
+  /* For one sequence: with inputs, sequences run one by one. */
+  const dyn_generator_input* inputs;
+  size_t input_count;
+  /* "ROLE=NAME", what an input or output is for where its name does not say it (docs/generate.md). */
+  const char* const* ports;
+  size_t port_count;
 } dyn_generator_options;
 
 /* --- generators --- */
 /* Compiles the model, whose thread this must be. The model may be changed or released afterwards. `options`
  * may be null. Errors: DYN_UNSUPPORTED, where the model is no decoder, or has inputs that a generator has no
- * values for. */
+ * values for; DYN_INVALID_ARGUMENT of an input or a port. */
 DYN_API dyn_status dyn_generator_create(dyn_model* model, const dyn_generator_options* options,
                                         dyn_generator** generator);
 /* Drops what waits and runs. Not while another call is under way. Null: nothing. */

@@ -60,7 +60,7 @@ class Generators : public testing::Test {
   ~Generators() override { dyn_generator_release(generator_); }
 
   // Without code generation there is nothing that runs.
-  dyn_status create(const std::string& text, int32_t maxBatch = 0) {
+  dyn_status create(const std::string& text, int32_t maxBatch = 0, const dyn_generator_options& more = {}) {
     const std::vector<dyn_option> list = {{"cache-dir", "none"}, {"threads", "1"}};
     const std::string path = folder_.write("m.dyn", text);
     dyn_model_options opened{};
@@ -70,7 +70,7 @@ class Generators : public testing::Test {
     opened.option_count = list.size();
     dyn_model* model = nullptr;
     EXPECT_EQ(dyn_model_open(&opened, &model), DYN_OK) << whatWasRefused();
-    dyn_generator_options options{};
+    dyn_generator_options options = more;
     options.size = sizeof options;
     options.max_batch = maxBatch;
     dyn_generator_release(generator_);
@@ -168,6 +168,45 @@ TEST_F(Generators, PromptsThatBeginAlikeShareCaches) {
   ASSERT_EQ(submit(prompts[1], four), DYN_OK);  // it is held for later ones
   EXPECT_EQ(rest().begin()->second.ids, alone[1]);
   EXPECT_EQ(statistics().shared_tokens_count, 3 * 20);
+}
+
+TEST_F(Generators, ValuesAreGivenAndPortsNamed) {
+  std::string text = withTable(kDecoder);
+  for (size_t at = text.find("%input_ids"); at != std::string::npos; at = text.find("%input_ids"))
+    text.replace(at, 10, "%what");
+  text.replace(text.find(") {"), 3, ", %source: Tensor[(t, 7), f32]) {");
+  text.replace(text.find("return %logits"), 14,
+               "%m = reduce_mean(%source, i64[1] [0]) %sum = add(%logits, %m) return %sum");
+  std::vector<float> source(2 * 7, 0);
+  source[4] = source[7 + 4] = 1000;  // the favourite
+  const int64_t shape[] = {2, 7};
+  dyn_generator_input given = {"source", DYN_F32, 2, shape, source.data(), source.size() * sizeof(float)};
+  const char* const ports[] = {"ids=what", "logits=sum"};
+  dyn_generator_options options{};
+  options.inputs = &given;
+  options.input_count = 1;
+  options.ports = ports;
+  options.port_count = 2;
+  if (!hasCode(create(text, 8, options))) GTEST_SKIP();
+  EXPECT_THAT(dyn_generator_sharing(generator_), HasSubstr("one by one: inputs are given"));
+  source.assign(source.size(), 0);  // it was copied
+  dyn_prompt three{};
+  three.max_new = 3;
+  ASSERT_EQ(submit({1, 2}, three), DYN_OK);
+  EXPECT_THAT(rest().begin()->second.ids, ElementsAre(4, 4, 4));
+
+  given.size_bytes -= 4;
+  EXPECT_EQ(create(text, 8, options), DYN_INVALID_ARGUMENT);
+  EXPECT_THAT(whatWasRefused(), HasSubstr("52 bytes are given, its shape takes 56"));
+  given.size_bytes += 4;
+  given.dtype = DYN_F64;
+  EXPECT_EQ(create(text, 8, options), DYN_INVALID_ARGUMENT);
+  EXPECT_THAT(whatWasRefused(), HasSubstr("Tensor[(t, 7), f32]"));
+  options.input_count = 0;
+  EXPECT_EQ(create(text, 8, options), DYN_UNSUPPORTED);
+  EXPECT_THAT(whatWasRefused(), HasSubstr("source"));
+  options.port_count = 0;
+  EXPECT_NE(create(text, 8, options), DYN_OK);
 }
 
 TEST_F(Generators, DrawsDependOnSeedAndStreamAlone) {
