@@ -130,11 +130,7 @@ Result<std::shared_ptr<ServedProgram>> compile(dyn_model& model, const ServingPo
     const std::shared_ptr<dyn_module> owned(module.release(), dyn_module_release);
     DYN_TRY(program, ServedProgram::of(*loaded, owned, state.now.options, policy,
                                        sequenceLengthsOf(loaded->signature())));
-    Result<std::optional<PlacedLatency>> latency = latencyFromHere(state, *loaded);
-    if (!latency.ok())
-      program->setAdmissionText("all: " + latency.error().message);
-    else if (*latency)
-      program->setLatency(std::move((*latency)->formula));
+    giveLatency(state, *loaded, *program);
     return {};
   });
   if (!done.ok()) return Error{done.error()};

@@ -209,6 +209,14 @@ Result<std::optional<PlacedLatency>> latencyFromHere(const SessionState& state, 
   return makeError(DiagnosticId::usageError, text);
 }
 
+void giveLatency(const SessionState& state, LoadedModel& model, ServedProgram& program) {
+  Result<std::optional<PlacedLatency>> latency = latencyFromHere(state, model);
+  if (!latency.ok())
+    program.setAdmissionText("all: " + latency.error().message);
+  else if (*latency)
+    program.setLatency(std::move((*latency)->formula));
+}
+
 Status packageIsFromHere(const SessionState& state, LoadedModel& model) {
   const Result<std::optional<PlacedLatency>> packaged = latencyFromHere(state, model);
   return packaged.ok() ? Status() : Status(Error{packaged.error()});

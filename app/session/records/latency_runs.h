@@ -5,6 +5,7 @@
 
 #include "app/engine/latency/latency_lines.h"
 #include "app/engine/latency/latency_model.h"
+#include "app/engine/serving/served_program.h"
 #include "app/session/session_state.h"
 #include "app/session/views/predict_views.h"
 
@@ -29,6 +30,8 @@ std::optional<LatencyInfo> latencyInfo(const SessionState& state, LoadedModel& m
 // The package's formula where it is of this place; nothing: there is none. Error usageError: why it does not
 // count.
 Result<std::optional<PlacedLatency>> latencyFromHere(const SessionState& state, LoadedModel& model);
+// What a server refuses requests by: that formula, or nothing and why.
+void giveLatency(const SessionState& state, LoadedModel& model, ServedProgram& program);
 // Is the package's formula, where it has one, readable and of runs like those here? Error usageError: why it
 // does not count.
 Status packageIsFromHere(const SessionState& state, LoadedModel& model);

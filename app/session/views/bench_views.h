@@ -48,6 +48,10 @@ struct ServeResult {
   int64_t p50Ns = 0, p90Ns = 0, p99Ns = 0, meanNs = 0;  // from its arrival to its answer
   int64_t runP50Ns = 0;                                 // of a run, with putting together and taking apart
   double throughputPerSecond = 0, busyShare = 0;
+  int64_t deadlineNs = 0;                         // from its arrival on, of each request; 0: they have none
+  int64_t inTimeCount = 0, lateCount = 0;         // of those completed
+  int64_t expiredCount = 0, infeasibleCount = 0;  // did not start in time; refused when they arrived
+  std::string admissionText;  // what refuses them; "" where none is refused by its deadline
   int64_t loadNs = 0, compileNs = 0, kernelsCompiledCount = 0;
   std::string plotFile;                 // "" when none was written; the rest is of it
   std::vector<LoadPoint> loads, alone;  // by rising rate; the same one by one, where requests are joined

@@ -17,6 +17,7 @@
 #include "app/engine/serving/request_trace.h"
 #include "app/engine/serving/server.h"
 #include "app/session/handlers/measure/load_plot.h"
+#include "app/session/records/latency_runs.h"
 #include "app/session/session_state.h"
 #include "app/session/views/bench_views.h"
 #include "app/session/views/view.h"
@@ -187,6 +188,7 @@ Result<ServedCalls> serveCalls(SessionState& state, Server& server, const Calls&
       const std::shared_ptr<dyn_module> borrowed(module, [](dyn_module*) {});
       DYN_TRY(auto program,
               ServedProgram::of(*prepared.model, borrowed, state.now.options, server.policy(), lengths));
+      giveLatency(state, *prepared.model, *program);
       DYN_TRY([[maybe_unused]] const size_t number, server.add(program));
       served.programs.push_back(std::move(program));
     }
@@ -227,11 +229,13 @@ class PunctualSleeps {
 // What was answered, told by the server's threads.
 class Tally {
  public:
+  explicit Tally(int64_t deadlineNs) : deadlineNs_(deadlineNs) {}
   void add(const ServedAnswer& answer, int64_t arrivalNs, int64_t nowNs) {
     const std::lock_guard<std::mutex> lock(mutex_);
     ++answered_;
     if (answer.kind == AnswerKind::results) {
       latencies_.add(nowNs - arrivalNs);
+      if (nowNs - arrivalNs > deadlineNs_) ++late_;
       lastNs_ = std::max(lastNs_, nowNs);
     } else if (answer.kind == AnswerKind::failed && !fault_) {
       fault_ = vmError(answer.status, answer.message);
@@ -249,11 +253,13 @@ class Tally {
   }
   // Once all are answered.
   const RunTimes& latencies() const { return latencies_; }
+  int64_t lateCount() const { return late_; }
   int64_t lastNs() const { return lastNs_; }
 
  private:
+  const int64_t deadlineNs_;
   mutable std::mutex mutex_;
-  int64_t answered_ = 0, lastNs_ = 0;
+  int64_t answered_ = 0, late_ = 0, lastNs_ = 0;
   RunTimes latencies_;
   std::optional<Error> fault_;
 };
@@ -264,8 +270,8 @@ using NextArrival = std::function<std::optional<int64_t>()>;
 // Lets the requests come, and waits for their answers. A latency counts from the time at which a request was
 // to arrive.
 Status sendAll(SessionState& state, Server& server, const ServedCalls& served,
-               const std::vector<size_t>& turns, const NextArrival& next, double seconds, Tally& tally,
-               int64_t begin) {
+               const std::vector<size_t>& turns, const NextArrival& next, const ServeResult& asked,
+               Tally& tally, int64_t begin) {
   int64_t taken = 0, toldNs = 0;
   const PunctualSleeps punctual;
   const auto ended = [&]() -> Status {
@@ -275,7 +281,7 @@ Status sendAll(SessionState& state, Server& server, const ServedCalls& served,
     if (now - toldNs < 200'000'000) return {};
     toldNs = now;
     state.progress("answered " + std::to_string(tally.answeredCount()),
-                   std::min(1.0, static_cast<double>(now) / (seconds * 1e9)));
+                   std::min(1.0, static_cast<double>(now) / (asked.seconds * 1e9)));
     return {};
   };
   for (size_t turn = 0; const std::optional<int64_t> arrival = next(); ++turn) {
@@ -285,6 +291,7 @@ Status sendAll(SessionState& state, Server& server, const ServedCalls& served,
     auto request = std::make_shared<ServedRequest>();
     request->model = served.models[call];
     request->call = server.call(request->model, shared(served.values[call]));
+    if (asked.deadlineNs > 0) request->deadlineNs = begin + *arrival + asked.deadlineNs;
     request->answered = [&tally, begin, arrivalNs = *arrival](const ServedRequest& answered) {
       tally.add(answered.call->answer, arrivalNs, steadyNs() - begin);
     };
@@ -300,9 +307,9 @@ Status sendAll(SessionState& state, Server& server, const ServedCalls& served,
 // Fills in all that is measured.
 Status measure(SessionState& state, Server& server, const ServedCalls& served,
                const std::vector<size_t>& turns, const NextArrival& next, ServeResult& result) {
-  Tally tally;
+  Tally tally(result.deadlineNs > 0 ? result.deadlineNs : INT64_MAX);
   const ServingCounts before = server.counts();
-  const Status sent = sendAll(state, server, served, turns, next, result.seconds, tally, steadyNs());
+  const Status sent = sendAll(state, server, served, turns, next, result, tally, steadyNs());
   server.shutDown(Shutdown::cancel);  // nothing runs any more where all went well
   DYN_CHECK(sent);
   const ServingCounts counts = server.counts();
@@ -310,6 +317,10 @@ Status measure(SessionState& state, Server& server, const ServedCalls& served,
   result.rejectedCount = counts.count(AnswerKind::queueFull);
   result.longestLineCount = counts.longestQueue;
   result.completedCount = tally.latencies().count();
+  result.lateCount = tally.lateCount();
+  result.inTimeCount = result.completedCount - result.lateCount;
+  result.expiredCount = counts.count(AnswerKind::expired);
+  result.infeasibleCount = counts.count(AnswerKind::infeasible);
   result.runsCount = counts.runs;
   result.p50Ns = tally.latencies().percentileNs(0.5);
   result.p90Ns = tally.latencies().percentileNs(0.9);
@@ -398,6 +409,20 @@ bool namesBatch(const Command& command, const Shapes& shapes, const std::string&
   });
 }
 
+Status readDeadline(const Command& command, ServingPolicy& policy, ServeResult& result) {
+  DYN_TRY(const double seconds, command.number("deadline", 0));
+  if (command.has("deadline") && !(seconds > 0 && seconds < 1e6))
+    return makeError(DiagnosticId::usageError, "--deadline is not a positive time");
+  const std::string admission = command.text("admission", "all");
+  if (admission != "all" && admission != "deadline")
+    return makeError(DiagnosticId::usageError, "--admission " + admission + ": it is all or deadline");
+  if (admission == "deadline" && !command.has("deadline"))
+    return makeError(DiagnosticId::usageError, "--admission deadline wants --deadline, seconds");
+  if (admission == "deadline") policy.admission = Admission::byDeadline;
+  result.deadlineNs = static_cast<int64_t>(seconds * 1e9);
+  return {};
+}
+
 Result<ServingPolicy> policyOf(const Command& command, ServeResult& result) {
   ServingPolicy policy;
   const std::string batching = command.text("batching", "off");
@@ -422,6 +447,7 @@ Result<ServingPolicy> policyOf(const Command& command, ServeResult& result) {
     return makeError(DiagnosticId::usageError, "--max-batch-time is not a positive time");
   if (!(waitSeconds >= 0 && waitSeconds < 1e6))
     return makeError(DiagnosticId::usageError, "--max-wait is not a time");
+  DYN_CHECK(readDeadline(command, policy, result));
   policy.maxBatchTimeNs = static_cast<int64_t>(mostSeconds * 1e9);
   policy.maxWaitNs = static_cast<int64_t>(waitSeconds * 1e9);
   return policy;
@@ -486,6 +512,7 @@ Status serveLoad(SessionState& state, const Requests& requests, const ServingPol
     DYN_CHECK(tryBatching(*server, served, requests.calls.turns, state.now.options, result));
     if (!result.sequence.empty() && shapes.lengths) result.lengths = shapes.lengths->info.name;
   }
+  if (policy.admission == Admission::byDeadline) result.admissionText = served.programs[0]->admissionText();
   return measure(state, *server, served, requests.calls.turns, next, result);
 }
 
@@ -502,6 +529,7 @@ Status plotLoads(SessionState& state, const Requests& requests, const ServingPol
   for (int i = 1; i <= kLoads; ++i) {
     const auto measured = [&](const ServingPolicy& by) -> Result<LoadPoint> {
       ServeResult one;
+      one.deadlineNs = result.deadlineNs;
       DYN_TRY(const NextArrival next, arrivalsOf(command, {}, state.now.options.seed, one, i, kLoads));
       DYN_CHECK(serveLoad(state, requests, by, next, one));
       return pointOf(one);

@@ -51,6 +51,14 @@ static Json loadsJson(const std::vector<LoadPoint>& loads) {
 }
 
 Json viewJson(const ServeResult& view) {
+  Json deadline = nullptr;
+  if (view.deadlineNs > 0)
+    deadline = {{"deadline_ns", view.deadlineNs},
+                {"in_time_count", view.inTimeCount},
+                {"late_count", view.lateCount},
+                {"expired_count", view.expiredCount},
+                {"infeasible_count", view.infeasibleCount},
+                {"admission", view.admissionText.empty() ? Json(nullptr) : Json(view.admissionText)}};
   Json batching = nullptr;
   if (view.batching)
     batching = {{"dim", view.batch.empty() ? Json(nullptr) : Json(view.batch)},
@@ -72,6 +80,7 @@ Json viewJson(const ServeResult& view) {
           {"run_p50_ns", view.runP50Ns},
           {"throughput_per_s", view.throughputPerSecond},
           {"busy_share", view.busyShare},
+          {"deadline", deadline},
           {"load_ns", view.loadNs},
           {"compile_ns", view.compileNs},
           {"kernels_compiled_count", view.kernelsCompiledCount},

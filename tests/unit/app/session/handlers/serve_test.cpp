@@ -324,5 +324,43 @@ TEST_F(JoinedCalls, OtherWeightsKeepCallsApart) {
   EXPECT_FALSE(mayJoin(*joint, call("4", "1"), call("5", "1")));
 }
 
+class DeadlineTest : public test::SessionFixture {
+ protected:
+  // "" where it went well.
+  std::string serve(const std::string& options) {
+    auto outcome = line(":serve --rate 300 --seconds 0.1 --dim n=5 " + options);
+    if (!outcome->ok()) return outcome->error->message;
+    result_ = *outcome->as<ServeResult>();
+    return "";
+  }
+  ServeResult result_;
+};
+
+TEST_F(DeadlineTest, RequestsAreInTimeLateOrNotBegun) {
+  if (!loadText("fn @main(%x: Tensor[(n, 64), f32]) {\n  return softmax(%x) {axis = 0}\n}\n")->ok()) return;
+  const std::string fault = serve("--deadline 1000");
+  if (fault.find("LLVM") != std::string::npos) GTEST_SKIP();
+  ASSERT_EQ(fault, "");
+  EXPECT_EQ(result_.deadlineNs, 1'000'000'000'000);
+  EXPECT_GT(result_.requestsCount, 0);
+  EXPECT_EQ(result_.inTimeCount, result_.requestsCount);
+  EXPECT_EQ(result_.admissionText, "");
+  ASSERT_EQ(serve("--deadline 1e-9"), "");  // when it is submitted its time is over
+  EXPECT_EQ(result_.inTimeCount, 0);
+  EXPECT_EQ(result_.lateCount + result_.expiredCount, result_.requestsCount);
+  ASSERT_EQ(serve("--deadline 1000 --admission deadline"), "");
+  EXPECT_THAT(result_.admissionText, HasSubstr("all: there is no formula"));
+  EXPECT_EQ(result_.infeasibleCount, 0);
+  ASSERT_EQ(serve(""), "");
+  EXPECT_EQ(result_.deadlineNs, 0);
+}
+
+TEST_F(DeadlineTest, WhatIsNoDeadlineIsRefused) {
+  if (!loadText("fn @main(%x: Tensor[(n, 64), f32]) {\n  return softmax(%x) {axis = 0}\n}\n")->ok()) return;
+  EXPECT_THAT(serve("--deadline 0"), HasSubstr("--deadline is not a positive time"));
+  EXPECT_THAT(serve("--deadline 1 --admission some"), HasSubstr("it is all or deadline"));
+  EXPECT_THAT(serve("--admission deadline"), HasSubstr("wants --deadline"));
+}
+
 }  // namespace
 }  // namespace dyn
