@@ -11,6 +11,8 @@ bool contains(const std::vector<Polynomial>& facts, const Polynomial& fact) {
   return std::find(facts.begin(), facts.end(), fact) != facts.end();
 }
 
+constexpr size_t kMostPrinted = 300;  // operations of a formula; of a deeper one the rest is "..."
+
 int64_t floorOf(int64_t a, int64_t k) { return a / k - (a % k < 0 ? 1 : 0); }
 
 }  // namespace
@@ -349,20 +351,24 @@ void learnCondition(Scope& scope, const Atoms& atoms, const Polynomial& conditio
   }
 }
 
-std::string Atoms::print(const Polynomial& p) const { return print(p, 0); }
+std::string Atoms::print(const Polynomial& p) const {
+  size_t room = kMostPrinted;
+  return print(p, room);
+}
 
-std::string Atoms::print(AtomId id, int depth) const {
+std::string Atoms::print(AtomId id, size_t& room) const {
   const Atom& atom = atoms_[id];
   if (atom.kind == Operation::symbol) return atom.name;
   static constexpr const char* kNames[kOperationCount] = {
       "", "", "", "", "", "", "floordiv", "min", "max", "less", "lessequal", "equal", "and", "not"};
-  if (depth > 20) return "...";
-  std::string text = std::string(kNames[static_cast<size_t>(atom.kind)]) + "(" + print(atom.a, depth + 1);
-  if (atom.kind != Operation::negation) text += ", " + print(atom.b, depth + 1);
+  if (room == 0) return "...";
+  --room;
+  std::string text = std::string(kNames[static_cast<size_t>(atom.kind)]) + "(" + print(atom.a, room);
+  if (atom.kind != Operation::negation) text += ", " + print(atom.b, room);
   return text + ")";
 }
 
-std::string Atoms::print(const Polynomial& p, int depth) const {
+std::string Atoms::print(const Polynomial& p, size_t& room) const {
   std::string text;
   for (auto term = p.terms.rbegin(); term != p.terms.rend(); ++term) {
     const auto& [monomial, coefficient] = *term;
@@ -372,7 +378,7 @@ std::string Atoms::print(const Polynomial& p, int depth) const {
     const bool isOne = !monomial.empty() && (coefficient == 1 || (isInner && coefficient == -1));
     if (!isOne) text += isInner ? number.substr(1) : number;
     for (size_t i = 0; i < monomial.size(); ++i)
-      text += (i > 0 || !isOne ? "*" : "") + print(monomial[i], depth);
+      text += (i > 0 || !isOne ? "*" : "") + print(monomial[i], room);
   }
   return text.empty() ? "0" : text;
 }

@@ -78,8 +78,8 @@ class Atoms {
   bool isProductOfPositive(const Polynomial& b, const Scope& scope) const;
   bool dividesPositive(const Polynomial& b, const Scope& scope) const;
   Value quotientWithin(const Polynomial& a, const Polynomial& b, Scope& scope);
-  std::string print(AtomId id, int depth) const;
-  std::string print(const Polynomial& p, int depth) const;
+  std::string print(AtomId id, size_t& room) const;
+  std::string print(const Polynomial& p, size_t& room) const;
   void fact(const Value& p) {
     if (p) facts_.push_back(*p);
   }

@@ -22,6 +22,9 @@ constexpr int kPeelings = 60;                                             // of 
 constexpr std::array<int, 3> kStepDepths = {3, 6, 14};
 constexpr int kCaseDepth = 2, kMaximumCases = 16;
 constexpr int64_t kMaximumSteps = 150'000;  // of a program; from there on no cases are tried
+// Terms that facts leave, of a program: from there on short proofs alone are looked for.
+constexpr int64_t kMaximumWork = 25'000'000;
+constexpr int kBudgetAtLast = 40;
 constexpr size_t kMaximumSplits = 8, kMaximumAtoms = 24, kMaximumNear = 200, kMaximumScalings = 3;
 constexpr int64_t kMaximumScale = 1 << 20;
 
@@ -183,6 +186,7 @@ bool WitnessSearch::combine(Problem& problem, const Polynomial& p, int depth) {
   for (const AtomId atom : worst->empty() ? atomsBelow(atoms, p) : std::set(worst->begin(), worst->end()))
     if (const auto at = factsOf_.find(atom); at != factsOf_.end())
       for (const size_t fact : at->second) consider(atoms.facts()[fact], 2 * fact);
+  work_ += static_cast<int64_t>(candidates.size() * (1 + p.terms.size()));
   std::stable_sort(candidates.begin(), candidates.end(),
                    [](const Candidate& a, const Candidate& b) { return a.cost < b.cost; });
   for (const Candidate& each : candidates) {
@@ -258,12 +262,15 @@ bool WitnessSearch::cases(const Atoms& atoms, const Scope& scope, const Polynomi
   }
   if (++cases_ > kMaximumCases) return false;
   const std::set<AtomId> near = atomsBelow(atoms, p, kMaximumNear);
+  const bool isLate = work_ >= kMaximumWork;
   for (const int deepest : kStepDepths) {
-    Problem problem{atoms, scope, near, deepest, depth == 0 ? kBudget : kBudgetOfCase, {}, 1, {}};
+    const int budget = isLate ? kBudgetAtLast : depth == 0 ? kBudget : kBudgetOfCase;
+    Problem problem{atoms, scope, near, deepest, budget, {}, 1, {}};
     if (!combine(problem, p, 0)) continue;
     write(problem, out);
     return true;
   }
+  if (isLate) return false;
   Problem problem{atoms, scope, near, 0, 0, {}, 1, {}};
   int tries = kPeelings;
   if (depth == 0 && peel(problem, p, p, tries)) {

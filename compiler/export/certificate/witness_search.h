@@ -55,7 +55,7 @@ class WitnessSearch {
   std::optional<certificate::AtomId> split_;  // the symbol whose cases are looked at: 0, at least 1
   int cases_ = 0;                             // tried for one claim
   int caseDepth_ = 0;
-  int64_t steps_ = 0;  // of all claims
+  int64_t steps_ = 0, work_ = 0;  // of all claims
 };
 
 }  // namespace dyn
