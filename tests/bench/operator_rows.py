@@ -265,6 +265,8 @@ row("MatMul", "a:f32[n,k] b:f32[k]", sizes=PRODUCTS, shows="matmul")
 row("Gemm", "a:T[n,k] b:T[m,k] c:T[m]", "f32 f64", [{"transB": 1}], sizes=PRODUCTS, shows="matmul")
 row("Gemm", "a:T[k,n] b:T[k,m]", "f32", [{"transA": 1}], sizes=PRODUCTS, shows="matmul")
 row("MatMulInteger", "a:u8[n,k] b:T[k,m] z:u8[]", "u8 i8", sizes=PRODUCTS, shows="matmul_integer")
+row("MatMulInteger", "a:u8[h,n,k] b:T[h,k,m]", "i8 u8", sizes=[{"h": 12, "n": 1, "k": 64, "m": 128}, {"h": 12, "n": 4, "k": 64, "m": 200}, {"h": 96, "n": 8, "k": 64, "m": 512}],
+    shows="matmul_integer")
 row("QLinearMatMul", "a:u8[n,k] as=f32:0.02 az=u8:12 b:T[k,m] bs=f32:0.03 bz=T:3 ys=f32:0.05 yz=u8:7", "u8 i8", sizes=PRODUCTS, shows="matmul_integer")
 BATCHES = HEADS[:2] + [{"b": 2, "h": 12, "s": 256, "d": 64}]
 for inputs, equation, sizes in (("a:T[n,k] b:T[k,m]", "ij,jk->ik", PRODUCTS), ("a:T[n,k] b:T[m,k]", "ij,kj->ik", PRODUCTS),
