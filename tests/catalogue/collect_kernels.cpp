@@ -21,6 +21,7 @@
 #include "compiler/loop/builder/general_kernel.h"
 #include "compiler/loop/builder/general_text.h"
 #include "compiler/loop/kernel_key.h"
+#include "compiler/loop/widened_byte.h"
 
 namespace dyn {
 namespace {
@@ -43,6 +44,10 @@ std::string networkOf(const std::filesystem::path& path) {
 // What follows the dot in "gemm_packed_add.3" and "transpose.unit" is of one program.
 std::string nameOf(const loop::Kernel& kernel) { return kernel.name.substr(0, kernel.name.find('.')); }
 
+bool hasByteTable(const loop::Kernel& kernel) {
+  return std::ranges::any_of(kernel.buffers, [](const loop::Buffer* b) { return loop::isByteTable(*b); });
+}
+
 bool readsBack(const std::string& text, const std::string& key) {
   std::istringstream in(text);
   const Result<std::vector<loop::GeneralText>> read = loop::readGeneralTexts(in);
@@ -61,7 +66,8 @@ void collect(const std::string& path, const EngineOptions& options, std::map<std
   for (const loop::Kernel& kernel : (*model)->compiled()->lowered.kernels) {
     const std::optional<loop::GeneralKernel> general = loop::generalOf(kernel);
     const std::optional<std::string> key = general ? loop::lastingKey(general->kernel) : std::nullopt;
-    if (!key) continue;
+    // A table of bytes is code of the very machine, beyond the levels that the list is compiled for.
+    if (!key || hasByteTable(general->kernel)) continue;
     Found& one = found[loop::generalKeyOf(*key, general->given.size())];
     if (one.text.empty()) {
       loop::Kernel named = general->kernel;

@@ -10,28 +10,24 @@ namespace dyn {
 
 using llvm::Value;
 using loop::Expr;
-using loop::ExprKind;
 
 namespace {
 
-constexpr unsigned kTable = 256, kRegister = 64;
-
-bool isTable(const loop::Buffer& buffer) {
-  return storageBytes(buffer.dtype) == 1 && isInteger(buffer.dtype) && buffer.shape.size() == 1 &&
-         buffer.shape[0].kind() == ExprKind::intConstant && buffer.shape[0].intValue() == kTable;
-}
+constexpr unsigned kTable = loop::kByteTable, kRegister = 64;
 
 }  // namespace
+
+bool KernelEmitter::picksByte(Expr load) const {
+  if (!loop::looksUpByte(load) || !module_.machine().avx512) return false;
+  if (!picksBytes_) picksBytes_ = hasFeatures(module_.machine(), "+avx512vbmi");
+  return *picksBytes_;
+}
 
 // The elements are there whatever the lanes hold: no mask is needed.
 Result<std::optional<LaneValue>> KernelEmitter::lookUpBytes(Expr load) {
   const std::optional<LaneValue> none;
-  if (lanes_ == 1 || lanes_ > kRegister || !isTable(*load.buffer()) || !module_.machine().avx512) return none;
-  const Expr byte = loop::widenedByte(load.operands()[0]);
-  if (byte.isNull()) return none;
-  if (!picksBytes_) picksBytes_ = hasFeatures(module_.machine(), "+avx512vbmi");
-  if (!*picksBytes_) return none;
-  DYN_TRY(LaneValue at, value(byte));
+  if (lanes_ == 1 || lanes_ > kRegister || !picksByte(load)) return none;
+  DYN_TRY(LaneValue at, value(loop::widenedByte(load.operands()[0])));
   if (at.isUniform()) return none;
   llvm::Type* element = b_.getInt8Ty();
   auto* whole = llvm::FixedVectorType::get(element, kRegister);

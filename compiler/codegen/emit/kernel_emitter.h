@@ -267,7 +267,10 @@ class KernelEmitter {
   unsigned vectorsAtOnce(const loop::Stmt& stmt) const;
   unsigned elementsAtOnce(const loop::Stmt& stmt) const;
   Result<std::optional<LaneValue>> loadKnownPlaces(loop::Expr e);
-  Result<std::optional<LaneValue>> lookUpBytes(loop::Expr load);  // byte_lookup.cpp
+  bool alongLanes(loop::Expr root, loop::Expr variable) const;
+  // --- tables of 256 bytes (byte_lookup.cpp)
+  bool picksByte(loop::Expr load) const;  // among registers
+  Result<std::optional<LaneValue>> lookUpBytes(loop::Expr load);
   llvm::Value* loadRow(llvm::Type* element, unsigned count, llvm::Value* pointer);
   // How many of `extent` iterations are left after the last full vector, when that is the same for all values
   // of the dims.
@@ -358,10 +361,10 @@ class KernelEmitter {
   llvm::Function* function_ = nullptr;
   llvm::IRBuilder<> b_;
   ScalarEmitter ops_;
-  unsigned lanes_ = 1;              // of the loop being emitted
-  unsigned fullLanes_ = 1;          // of the machine
-  std::optional<bool> picksBytes_;  // among registers; asked of the machine once
-  llvm::Value* mask_ = nullptr;     // lanes that may touch memory; null: all
+  unsigned lanes_ = 1;                      // of the loop being emitted
+  unsigned fullLanes_ = 1;                  // of the machine
+  mutable std::optional<bool> picksBytes_;  // among registers; asked of the machine once
+  llvm::Value* mask_ = nullptr;             // lanes that may touch memory; null: all
   std::unordered_set<uint32_t>
       certainLoads_;                  // by id, of the store being emitted: what is there if its place is
   llvm::Value* tailMask_ = nullptr;   // of the masked iteration being emitted: at least one lane

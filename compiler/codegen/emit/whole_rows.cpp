@@ -155,15 +155,16 @@ bool isAlong(Expr place, Expr variable) {
          isAlong(place.operands()[1], variable) && isAlong(place.operands()[2], variable);
 }
 
-bool alongLanes(Expr root, Expr variable) {
+}  // namespace
+
+// What is read is along the lanes, or in registers.
+bool KernelEmitter::alongLanes(Expr root, Expr variable) const {
   for (const Expr& e : loop::postorder(std::span(&root, 1))) {
-    if (e.kind() != ExprKind::load || !loop::mentions(e, variable)) continue;
+    if (e.kind() != ExprKind::load || !loop::mentions(e, variable) || picksByte(e)) continue;
     if (e.operands().empty() || !isAlong(e.operands().back(), variable)) return false;
   }
   return true;
 }
-
-}  // namespace
 
 Status KernelEmitter::vectorBody(const Stmt& stmt) {
   DYN_CHECK(noteWideLoads(stmt));

@@ -10,6 +10,7 @@
 #include <unordered_set>
 
 #include "compiler/dims/dim_solver.h"
+#include "compiler/loop/widened_byte.h"
 
 namespace dyn::loop {
 
@@ -119,10 +120,12 @@ class Opener {
     }
     loopExtents_.insert(loopExtents_.end(), stmt.extents.begin(), stmt.extents.end());
     const std::vector<Expr> own = expressionsOf(stmt);
-    for (Expr e : postorder(own))
+    for (Expr e : postorder(own)) {
       if (e.kind() == ExprKind::binary && e.dtype() == Dtype::i64 && divides(e.binaryOp()) &&
           !isOfUnit(e.operands()[0]))
         keep(e.operands()[1]);
+      if (looksUpByte(e)) keep(e.buffer()->shape[0]);
+    }
     for (const StmtRef& child : stmt.children)
       if (child) lookAt(*child);
   }

@@ -7,7 +7,8 @@
 // Open are the extents of loops from 16 on, other sizes of buffers from 4 on, what the number of a unit with
 // loops in it is taken apart by, the size that a mean is divided by, what is added to an index from 16 on,
 // where the rows of a fused Concat begin, and what a scalar of the launch is made of; divisors in other
-// indices are not. A loop over a multiple of 16 (8, 4, 2) stays one, as code for whole vectors asks for it.
+// indices are not, nor are tables of 256 bytes, which registers may hold. A loop over a multiple of 16 (8, 4,
+// 2) stays one, as code for whole vectors asks for it.
 // Scalars stand in the order of their use, those without use are left out, so that it does not matter what
 // the sizes of a program are called.
 // What it computes is the same to the bit: the original is the general kernel at its sizes.

@@ -10,6 +10,13 @@
 
 namespace dyn::vm::kernels {
 
+const int8_t* ByteProduct::panelAt(int64_t panel) const {
+  if (!unpacked) return panels + panel * panelBytes(*family, depth);
+  const int64_t column = panel * family->panelWidth;
+  packBytePanels(*family, unpacked + column, depth, columns - column, columns, 1, flip, 0, 1, ownPanel);
+  return ownPanel;
+}
+
 int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd) const {
   const int64_t width = family->panelWidth;
   const bool apart = epilogue && epilogue->isApart();
@@ -29,7 +36,7 @@ int32_t ByteProduct::run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, i
       int32_t* tile = apart ? c : c + row * leadingC + first;
       for (int64_t panel = begin; panel < end; ++panel) {
         const int64_t column = panel * width, now = std::min(width, columns - column);
-        const int8_t* from = panels + panel * panelBytes(*family, depth);
+        const int8_t* from = panelAt(panel);
         forEachRowTile(family->maxRows, count, [&](int64_t at, int64_t height) {
           family->microKernels[height - 1](wordCount(*family, depth), words + (row + at) * leading, leading,
                                            from, rowTerms + 2 * (row + at), zeros + panel * zeroStep,
@@ -87,10 +94,12 @@ Status describeProblem(const ByteGemmFamily& family, const TensorView* a, const 
 struct Plan {
   int64_t allRows, rounds, rowsPerRound, leading, panels, bytesPerPanel, tasks;
   int64_t wordElements, termElements, zeroElements, packElements;
-  int64_t own;  // each task's
+  // Few rows use a panel once: it is packed when it is, and lies in the first cache then.
+  bool packsAlong;
+  int64_t tile, own;  // each task's: a tile of sums that the epilogue makes something else of, and all
 
   Plan(const ByteGemmFamily& family, const FlatCall& call, const Problem& p)
-      : own(isApart(call.result(0)) ? ByteProduct::kTileElements : 0) {
+      : tile(isApart(call.result(0)) ? ByteProduct::kTileElements : 0) {
     const bool oneB = p.batchB.areAllZero();
     allRows = p.rows * p.batches;
     rounds = oneB ? 1 : p.batches;
@@ -104,7 +113,9 @@ struct Plan {
     wordElements = wholeLines(allRows * leading);
     termElements = wholeLines(2 * allRows);
     zeroElements = wholeLines(panels * family.panelWidth);
-    packElements = p.packed ? 0 : wholeLines(panels * bytesPerPanel / 4) * rounds;
+    packsAlong = !p.packed && rowsPerRound <= family.maxRows;
+    packElements = p.packed || packsAlong ? 0 : wholeLines(panels * bytesPerPanel / 4) * rounds;
+    own = tile + (packsAlong ? wholeLines(bytesPerPanel / 4) : 0);
   }
   int64_t shared() const { return wordElements + termElements + zeroElements + packElements; }
 };
@@ -185,7 +196,7 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
     }
   });
   const int8_t* packed = p.packed ? b->as<int8_t>() : pack;
-  if (!p.packed) {
+  if (plan.packElements > 0) {
     call.split(rounds * panels, tasks, [&](int64_t begin, int64_t end) {
       for (int64_t unit = begin; unit < end; ++unit) {
         const int64_t round = unit / panels, panel = unit % panels;
@@ -206,12 +217,20 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
   product.zeroStep = width;
   product.leadingC = p.columns;
   if (epilogue) product.epilogue = &epilogue;
-  int32_t* result = plan.own > 0 ? nullptr : reinterpret_cast<int32_t*>(c->bytes());
-  auto roundOf = [&](int64_t round, int32_t* tile) {
+  product.flip = rightFlip(b->dtype());
+  int32_t* result = plan.tile > 0 ? nullptr : reinterpret_cast<int32_t*>(c->bytes());
+  // `memory`: of the task.
+  auto roundOf = [&](int64_t round, float* memory) {
     ByteProduct own = product;
+    auto* tile = plan.tile > 0 ? reinterpret_cast<int32_t*>(memory) : nullptr;
+    if (plan.packsAlong) {
+      own.unpacked = b->as<uint8_t>() + p.batchB[round];
+      own.ownPanel = reinterpret_cast<int8_t*>(memory + plan.tile);
+    } else {
+      own.panels = packed + (p.packed ? 0 : round * wholeLines(panels * bytesPerPanel / 4) * 4);
+    }
     own.words = words + round * rowsPerRound * leading;
     own.rowTerms = terms + round * rowsPerRound * 2;
-    own.panels = packed + (p.packed ? 0 : round * wholeLines(panels * bytesPerPanel / 4) * 4);
     own.c = tile ? tile : result + round * rowsPerRound * p.columns;
     own.firstRow = round * rowsPerRound;
     return own;
@@ -224,15 +243,15 @@ Status byteGemmBy(const ByteGemmFamily& family, FlatCall& call) {
   for (int64_t round = 0; round < (overRounds ? 1 : rounds); ++round) {
     scratch.rewind();
     call.split(pieces, tasks, [&](int64_t begin, int64_t end) {
-      int32_t* tile = plan.own > 0 ? reinterpret_cast<int32_t*>(scratch.next()) : nullptr;
+      float* memory = plan.own > 0 ? scratch.next() : nullptr;
       if (overRounds) {
         for (int64_t i = begin; i < end && !call.cancelled(); ++i)
-          fault.note(roundOf(i, tile).run(0, rowsPerRound, 0, panels));
+          fault.note(roundOf(i, memory).run(0, rowsPerRound, 0, panels));
       } else if (overRows) {
-        fault.note(roundOf(round, tile)
+        fault.note(roundOf(round, memory)
                        .run(rowsPerRound * begin / rowTiles, rowsPerRound * end / rowTiles, 0, panels));
       } else {
-        fault.note(roundOf(round, tile).run(0, rowsPerRound, begin, end));
+        fault.note(roundOf(round, memory).run(0, rowsPerRound, begin, end));
       }
     });
     if (call.cancelled()) break;

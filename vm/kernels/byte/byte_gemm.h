@@ -101,6 +101,12 @@ struct ByteProduct {
   int64_t leading = 0;                // words from row to row
   const int32_t* rowTerms = nullptr;  // two for each row (byte_kernel.h)
   const int8_t* panels = nullptr;
+  // Where B is no panels, but rows of `columns` bytes to be flipped by `flip`, a panel is packed into this
+  // task's memory just before it is multiplied: for no more rows than one tile has, as each block of rows
+  // packs it anew.
+  const uint8_t* unpacked = nullptr;
+  uint8_t flip = 0;
+  int8_t* ownPanel = nullptr;
   const int32_t* zeros =
       nullptr;           // of B: one for each column of all panels, or a panel of the same ones (zeroStep 0)
   int64_t zeroStep = 0;  // from panel to panel
@@ -112,6 +118,9 @@ struct ByteProduct {
 
   // Rows [rowBegin, rowEnd) x panels [panelBegin, panelEnd); returns the epilogue's fault.
   int32_t run(int64_t rowBegin, int64_t rowEnd, int64_t panelBegin, int64_t panelEnd) const;
+
+ private:
+  const int8_t* panelAt(int64_t panel) const;
 };
 
 // The builtins for a given family, as the tests call them.

@@ -23,6 +23,7 @@ ByteTiles::ByteTiles(const ByteGemmFamily& tiles, const ByteGemmFamily& others)
   family_.laneKernel = others.laneKernel;
   family_.rescaledLaneKernel = others.rescaledLaneKernel;
   family_.lanes = others.lanes;
+  family_.packWords = others.packWords;
 }
 
 std::span<const ByteGemmFamily* const> byteGemmFamilies() {

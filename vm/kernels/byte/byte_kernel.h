@@ -101,6 +101,11 @@ struct ByteWindow {
 constexpr int64_t kByteWindowSlack = 256;
 using ByteWindowKernel = void (*)(const ByteWindow& window, int32_t* sums, int64_t count);
 
+// Rows of B as the words of a panel: `words` times `group` rows of panelWidth bytes, stride apart;
+// to[(w * panelWidth + i) * group + g] = from[(w * group + g) * stride + i] ^ flip.
+using ByteWordPacker = void (*)(const uint8_t* from, int64_t stride, int64_t words, uint8_t flip,
+                                uint8_t* to);
+
 struct ByteGemmFamily {
   const char* name;
   int32_t maxRows;
@@ -115,6 +120,7 @@ struct ByteGemmFamily {
   int32_t lanes;                       // of both lane kernels
   TileRelease releaseTiles = nullptr;  // where the kernels use tiles: held_tiles.h
   int32_t leftMoved = 0;               // what the kernels make each byte of A less by before they multiply
+  ByteWordPacker packWords = nullptr;  // null: by sixteen bytes, as all processors do
 };
 
 }  // namespace dyn::vm::kernels

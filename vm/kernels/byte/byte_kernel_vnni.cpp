@@ -33,6 +33,29 @@ inline Words mixed(const uint8_t* from, const int64_t* offsets) {
       fours, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
 }
 
+// Four rows of 32 bytes as 32 words. Bytes are paired within halves of a vector, which are put in order last.
+void packWords(const uint8_t* from, int64_t stride, int64_t words, uint8_t flip, uint8_t* to) {
+  const __m256i flips = _mm256_set1_epi8(static_cast<char>(flip));
+  for (int64_t w = 0; w < words; ++w, from += 4 * stride, to += 128) {
+    const auto row = [&](int64_t g) {
+      return _mm256_xor_si256(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from + g * stride)), flips);
+    };
+    const auto put = [&](int64_t at, __m256i value) {
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(to + at), value);
+    };
+    const __m256i a = row(0), b = row(1), c = row(2), d = row(3);
+    const __m256i low = _mm256_unpacklo_epi8(a, b), high = _mm256_unpackhi_epi8(a, b),
+                  lowOther = _mm256_unpacklo_epi8(c, d), highOther = _mm256_unpackhi_epi8(c, d);
+    const __m256i first = _mm256_unpacklo_epi16(low, lowOther), second = _mm256_unpackhi_epi16(low, lowOther),
+                  third = _mm256_unpacklo_epi16(high, highOther),
+                  fourth = _mm256_unpackhi_epi16(high, highOther);
+    put(0, _mm256_permute2x128_si256(first, second, 0x20));
+    put(32, _mm256_permute2x128_si256(third, fourth, 0x20));
+    put(64, _mm256_permute2x128_si256(first, second, 0x31));
+    put(96, _mm256_permute2x128_si256(third, fourth, 0x31));
+  }
+}
+
 // Four vectors, two rows, as bytes: words saturate on the way from 32 bits to 16, then four bytes of each
 // vector follow one another.
 struct PairedBytes {
@@ -213,6 +236,7 @@ bool wordWindow(const dyn::vm::kernels::ByteWindow& w, int32_t* sums, int64_t co
 #define DYN_RESCALED_PAIRS
 #define DYN_HOLD(sums) __asm__("" : "+v"(sums))
 #define DYN_WORD_WINDOWS
+#define DYN_PACK_WORDS packWords
 #define DYN_LANES 16
 #define DYN_VECTORS 2
 #define DYN_MAX_ROWS 12

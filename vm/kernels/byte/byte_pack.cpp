@@ -182,7 +182,10 @@ void packBytePanels(const ByteGemmFamily& family, const uint8_t* b, int64_t dept
     const int64_t count = std::min(width, columns - panel * width);
     if (strideN == 1) {
       const bool full = count == width;
-      for (int64_t word = 0; word < words; ++word, to += group * width) {
+      const int64_t packed = full && family.packWords ? depth / group : 0;
+      if (packed > 0) family.packWords(from, strideK, packed, flip, to);
+      to += packed * group * width;
+      for (int64_t word = packed; word < words; ++word, to += group * width) {
         const int64_t rows = std::min<int64_t>(group, depth - word * group);
         const uint8_t* first = from + word * group * strideK;
         if (full && rows == group) {

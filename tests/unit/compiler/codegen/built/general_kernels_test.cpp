@@ -9,6 +9,7 @@
 #include "compiler/codegen/emit/general_code.h"
 #include "compiler/codegen/llvm/machine_catalog.h"
 #include "compiler/loop/builder/general_text.h"
+#include "compiler/loop/widened_byte.h"
 #include "tests/support/paths.h"
 
 namespace dyn {
@@ -40,6 +41,13 @@ TEST_F(GeneralKernels, areWellFormedAndDiffer) {
     EXPECT_EQ(loop::print(one.kernel), one.text);
     EXPECT_TRUE(keys.insert(one.key).second) << "twice: " << one.text;
   }
+}
+
+// Whose code follows from instructions of the very machine, not from its level.
+TEST_F(GeneralKernels, lookNoBytesUp) {
+  for (const loop::GeneralText& one : kernels_)
+    for (const loop::Buffer* buffer : one.kernel.buffers)
+      EXPECT_FALSE(loop::isByteTable(*buffer)) << one.text;
 }
 
 // To make code is to make dims, and threads do so for several at the same time.

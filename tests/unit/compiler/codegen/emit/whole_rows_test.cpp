@@ -47,6 +47,19 @@ TEST(WholeRows, TheWidestValueDecides) {
   EXPECT_THAT(flat("x86-64-v3", "f16", "f16", "a[i] + b[i]"), HasSubstr("store <8 x half>"));
 }
 
+// A table of 256 bytes is held in registers by machines that pick bytes among registers: 64 at once then.
+TEST(WholeRows, BytesAreLookedUpInWholeVectors) {
+  const auto lookUp = [](const std::string& machine, const std::string& size) {
+    return test::kernelIr(machine, "kernel @look(in a: u8[n], in t: u8[" + size +
+                                       "], out y: u8[n]) scalars (n) units u < 1 {\n  for i < n vector {\n"
+                                       "    y[i] = t[i64(i32(a[i]))]\n  }\n}\n");
+  };
+  EXPECT_THAT(lookUp("znver4", "256"), HasSubstr("vpermi2var.qi.512"));
+  EXPECT_THAT(lookUp("znver4", "256"), HasSubstr("store <64 x i8>"));
+  EXPECT_THAT(lookUp("znver4", "300"), Not(HasSubstr("store <64 x i8>")));
+  EXPECT_THAT(lookUp("x86-64-v4", "256"), Not(HasSubstr("store <64 x i8>")));
+}
+
 // What the units are taken apart into is reckoned before the loop: it does not make a sum dear.
 TEST(WholeRows, SumsSideBySideInBatchesGoFourVectorsAtOnce) {
   const std::string sums = test::kernelIr(

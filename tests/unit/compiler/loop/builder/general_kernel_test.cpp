@@ -269,6 +269,25 @@ TEST(GeneralKernel, DivisorsAndShortCopiesStay) {
   EXPECT_EQ(generalKey(copy(96)), generalKey(copy(160)));
 }
 
+// A table with a place for each byte is code for just that: registers may hold it. One that other numbers
+// look into is of any size.
+TEST(GeneralKernel, TablesOfBytesStay) {
+  const auto lookUp = [](const std::string& from, int size) {
+    const std::string c = std::to_string(size);
+    return "kernel @k(in x: " + from + "[n, 96], in t: u8[" + c +
+           "], out y: u8[n, 96]) scalars (n) units u < n {\n  for e < 96 vector {\n    y[u, e] = "
+           "t[i64(i32(x[u, e]))]\n  }\n}\n";
+  };
+  EXPECT_NE(generalKey(lookUp("u8", 256)), generalKey(lookUp("u8", 300)));
+  EXPECT_EQ(generalKey(lookUp("i16", 256)), generalKey(lookUp("i16", 300)));
+  const Parsed parsed(lookUp("u8", 256));
+  const std::optional<GeneralKernel> general = generalOf(parsed.kernel);
+  ASSERT_TRUE(general.has_value());
+  const Expr size = general->kernel.buffers[1]->shape[0];
+  ASSERT_EQ(size.kind(), ExprKind::intConstant);
+  EXPECT_EQ(size.intValue(), 256);
+}
+
 TEST(GeneralKernel, ComputesWhatItWasMadeOf) {
   for (const auto& [form, half, width] :
        {std::tuple{"floordiv(h + 1, 2)", 3, 96}, {"floordiv(h + 3, 4)", 2, 144}, {"floordiv(h, 3)", 1, 40}}) {
