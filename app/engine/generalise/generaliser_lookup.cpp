@@ -130,7 +130,8 @@ Result<bool> Generaliser::openPlaces(size_t at) {
     }
     return false;
   }
-  if (most != size - 1) return false;
+  // Of a flattened batch of 1, openLookup says which rows are meant.
+  if (most != size - 1 || !onesOf(along).empty()) return false;
   const std::optional<ConstantPattern> pattern =
       index->rank() == 1 ? patternOf(*index, 0) : std::optional<ConstantPattern>();
   const bool isAll = pattern && index->elementCount() == size &&
