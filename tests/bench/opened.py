@@ -100,6 +100,19 @@ def export_all(folder, only):
 
     for kind in (torch.nn.LSTM, torch.nn.GRU, torch.nn.RNN):
         pair(kind.__name__.lower(), lambda: Recurrent(kind), (torch.randn(1, 12, 8),), {"x": {0: "batch", 1: "seq"}})
+        # The state before the first step has the example's batch.
+        pair(kind.__name__.lower() + "_batch3", lambda: Recurrent(kind), (torch.randn(3, 12, 8),), {"x": {0: "batch", 1: "seq"}})
+
+    class Encoder(torch.nn.Module):  # rows of a batch inside; as many as heads and steps
+        def __init__(self):
+            super().__init__()
+            torch.backends.mha.set_fastpath_enabled(False)
+            self.layer = torch.nn.TransformerEncoderLayer(16, 8, 32)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    pair("encoder_equal", Encoder, (torch.randn(8, 8, 16),), {"x": {0: "seq", 1: "batch"}})
 
 
 def session(path):

@@ -14,15 +14,24 @@ HOMES = ("compiler/ops/", "compiler/infer/", "compiler/reference/", "frontends/"
 WORDS = set("""constant dims_value dim_value fused into strided device_copy alloc arena kill check bind_dims
                if loop match call invoke closure variant""".split())
 REWRITES = {
-    "app/engine/generalise/generalise.cpp": "gather matmul split",
+    "app/engine/generalise/generalise.cpp": "gather matmul split unsqueeze",
     "app/engine/generalise/generaliser.cpp":
-        "cast check_values concat expand gather gather_nd reduce_prod reshape resize shape slice squeeze unsqueeze",
-    "app/engine/generalise/generaliser_lookup.cpp": "add cast gather identity mul range reshape",
+        "cast check_values concat expand gather gather_nd reduce_prod reshape resize scatter_elements "
+        "scatter_nd shape slice squeeze unsqueeze",
+    "app/engine/generalise/generaliser_constants.cpp":
+        "add cast div expand less_equal logical_not mul range reshape slice where",
+    "app/engine/generalise/generaliser_ends.cpp": "cast",
+    "app/engine/generalise/generaliser_lookup.cpp":
+        "add average_pool cast concat expand gather identity max_pool mul range reshape scatter_elements "
+        "scatter_nd slice unsqueeze",
     "app/engine/generalise/generaliser_numbers.cpp":
-        "add cast div expand mul pow range reduce_sum reshape squeeze sub topk transpose unsqueeze",
+        "abs add argmax cast clip div einsum expand matmul max min mod mul neg pow range reduce_mean "
+        "reduce_sum reshape squeeze sub topk transpose unsqueeze where",
+    "app/engine/generalise/generaliser_second.cpp": "check_values reshape",
     "app/engine/generalise/generaliser_trace.cpp":
-        "cast concat constant_of_shape cumsum expand gather gather_elements layer_norm less_equal log_softmax matmul range "
-        "reshape shape slice softmax split squeeze tile transpose trilu unsqueeze where",
+        "cast concat constant_of_shape conv cumsum expand eye_like gather gather_elements gather_nd "
+        "layer_norm log_softmax matmul range reshape resize scatter_elements scatter_nd shape slice "
+        "softmax split squeeze tile transpose trilu unsqueeze",
     "app/engine/generate/token_table.cpp": "cast gather",
     "app/session/answers/run_checks.cpp": "add cast expand gather identity range reshape squeeze tile transpose unsqueeze",
     # The rules by which elements of results come from elements of operands.

@@ -1,6 +1,8 @@
 #include "app/engine/generalise/constant_pattern.h"
 
+#include <cmath>
 #include <cstring>
+#include <vector>
 
 namespace dyn {
 namespace {
@@ -26,23 +28,133 @@ bool isUniform(const Along& along) {
   return true;
 }
 
-std::optional<HostTensor> firstOf(const HostTensor& constant, const Along& along, size_t axis) {
+std::optional<HostTensor> rowOf(const HostTensor& constant, const Along& along, size_t axis, int64_t row) {
   std::vector<int64_t> shape = constant.shape();
   shape[axis] = 1;
   Result<HostTensor> one = HostTensor::create(constant.dtype(), shape);
   if (!one.ok()) return std::nullopt;
   std::byte* to = one->mutableData();
   for (int64_t o = 0; to != nullptr && o < along.outer; ++o)
-    std::memcpy(to + static_cast<size_t>(o) * along.rowBytes(), along.row(o, 0), along.rowBytes());
+    std::memcpy(to + static_cast<size_t>(o) * along.rowBytes(), along.row(o, row), along.rowBytes());
   return to == nullptr ? std::nullopt : std::optional<HostTensor>(*std::move(one));
 }
 
 bool isWhole(Dtype dtype) { return dtype == Dtype::i64 || dtype == Dtype::i32; }
 
 bool isCounted(const HostTensor& constant, const Along& along) {
-  if (!isWhole(constant.dtype()) || along.outer != 1 || along.inner != 1 || along.count < 2) return false;
+  if (!isWhole(constant.dtype()) || constant.intAt(0) < 0 || along.outer != 1 || along.inner != 1 ||
+      along.count < 2)
+    return false;
   for (int64_t i = 1; i < along.count; ++i)
     if (constant.intAt(i) != constant.intAt(0) + i) return false;
+  return true;
+}
+
+double numberAt(const HostTensor& constant, int64_t flat) {
+  return isInteger(constant.dtype()) ? static_cast<double>(constant.intAt(flat)) : constant.realAt(flat);
+}
+
+// [0, 1, 2], [1, 2, 3] and [5, 6, 7] stand by their first, [3, 2, 1, 0] by its last, [-2, -1, 0, 1, 2] by
+// its middle.
+ConstantPattern::Anchor anchorOf(double first, double last, double step) {
+  using Anchor = ConstantPattern::Anchor;
+  const double size = std::abs(step);
+  if (first * step < 0 && last * step > 0 && std::abs(first + last) <= size) return Anchor::middle;
+  return std::abs(last) <= size && std::abs(first) > size ? Anchor::end : Anchor::start;
+}
+
+// Elements whose steps along the axis are 0 or one whole number, exactly. Of two entries everything is:
+// there the step has to be 1, and what does not grow be 0.
+bool isLinear(const HostTensor& constant, const Along& along, size_t axis, ConstantPattern& pattern) {
+  const bool isReal = constant.dtype() == Dtype::f32 || constant.dtype() == Dtype::f64;
+  if ((!isReal && !isWhole(constant.dtype())) || along.count < 2) return false;
+  const auto at = [&](int64_t o, int64_t i, int64_t k) {
+    return numberAt(constant, (o * along.count + i) * along.inner + k);
+  };
+  std::vector<int64_t> shape = constant.shape();
+  shape[axis] = 1;
+  std::vector<double> grows;
+  double step = 0;
+  std::optional<ConstantPattern::Anchor> anchor;
+  for (int64_t o = 0; o < along.outer; ++o)
+    for (int64_t k = 0; k < along.inner; ++k) {
+      const double here = at(o, 1, k) - at(o, 0, k);
+      if (here != 0 && step == 0) step = here;
+      if ((here != 0 && here != step) || here != std::floor(here)) return false;
+      for (int64_t i = 1; i < along.count; ++i)
+        if (at(o, i, k) != at(o, 0, k) + static_cast<double>(i) * here) return false;
+      if (along.count == 2 && at(o, 0, k) != 0) return false;
+      grows.push_back(here == 0 ? 0 : 1);
+      const ConstantPattern::Anchor mine = anchorOf(at(o, 0, k), at(o, along.count - 1, k), here);
+      if (here != 0) anchor = anchor.value_or(mine) == mine ? mine : ConstantPattern::Anchor::start;
+    }
+  if (step == 0 || (along.count == 2 && step < 1)) return false;
+  Result<HostTensor> made = HostTensor::create(constant.dtype(), shape);
+  pattern.anchor = *anchor;
+  const std::optional<HostTensor> one = rowOf(constant, along, axis,
+                                              *anchor == ConstantPattern::Anchor::start ? 0
+                                              : *anchor == ConstantPattern::Anchor::end ? along.count - 1
+                                                                                        : along.count / 2);
+  if (!made.ok() || made->mutableData() == nullptr || !one) return false;
+  for (size_t i = 0; i < grows.size(); ++i) made->setReal(static_cast<int64_t>(i), grows[i]);
+  pattern.kind = ConstantPattern::Kind::linear;
+  pattern.step = step;
+  pattern.one = *one;
+  pattern.grows = *std::move(made);
+  return true;
+}
+
+// All that grow do so alike, over 1 or 2 in all.
+bool isSpan(const HostTensor& constant, const Along& along, size_t axis, ConstantPattern& pattern) {
+  constexpr double kRounding = 1e-5;
+  if ((constant.dtype() != Dtype::f32 && constant.dtype() != Dtype::f64) || along.count < 3) return false;
+  const auto at = [&](int64_t o, int64_t i, int64_t k) {
+    return constant.realAt((o * along.count + i) * along.inner + k);
+  };
+  std::optional<double> step, first;
+  std::vector<double> grows;
+  for (int64_t o = 0; o < along.outer; ++o)
+    for (int64_t k = 0; k < along.inner; ++k) {
+      const double begin = at(o, 0, k);
+      const double here = (at(o, along.count - 1, k) - begin) / static_cast<double>(along.count - 1);
+      for (int64_t i = 1; i < along.count; ++i)
+        if (std::abs(at(o, i, k) - begin - static_cast<double>(i) * here) > kRounding) return false;
+      grows.push_back(std::abs(here) < kRounding / static_cast<double>(along.count) ? 0 : 1);
+      if (grows.back() == 0) continue;
+      if (std::abs(step.value_or(here) - here) > kRounding / static_cast<double>(along.count)) return false;
+      if (std::abs(first.value_or(begin) - begin) > kRounding) return false;
+      step = step.value_or(here);
+      first = first.value_or(begin);
+    }
+  if (!step) return false;
+  const auto whole = [](double value) { return std::abs(value - std::round(value)) < kRounding; };
+  const auto isLength = [&](double value) {
+    return whole(value) && (std::abs(std::round(value)) == 1 || std::abs(std::round(value)) == 2);
+  };
+  const double toEnd = *step * static_cast<double>(along.count - 1);
+  const double inAll = *step * static_cast<double>(along.count);
+  pattern.reachesEnd = isLength(toEnd) && whole(*first);
+  pattern.length = std::round(pattern.reachesEnd ? toEnd : inAll);
+  bool found = pattern.reachesEnd;
+  for (const double offset : {0.0, 0.5})
+    if (!found && isLength(inAll) && whole(*first - offset * *step)) {
+      pattern.offset = offset;
+      found = true;
+    }
+  if (!found) return false;
+  pattern.begin = std::round(*first - pattern.offset * *step);
+  std::vector<int64_t> shape = constant.shape();
+  shape[axis] = 1;
+  Result<HostTensor> made = HostTensor::create(constant.dtype(), shape);
+  std::optional<HostTensor> one = rowOf(constant, along, axis, 0);
+  if (!made.ok() || made->mutableData() == nullptr || !one || one->mutableData() == nullptr) return false;
+  for (size_t i = 0; i < grows.size(); ++i) {
+    made->setReal(static_cast<int64_t>(i), grows[i]);
+    if (grows[i] != 0) one->setReal(static_cast<int64_t>(i), pattern.begin);
+  }
+  pattern.kind = ConstantPattern::Kind::span;
+  pattern.one = *one;
+  pattern.grows = *std::move(made);
   return true;
 }
 
@@ -84,13 +196,17 @@ std::optional<ConstantPattern> patternOf(const HostTensor& constant, size_t axis
   const Along along(constant, axis);
   ConstantPattern pattern;
   if (isUniform(along)) {
-    const std::optional<HostTensor> one = firstOf(constant, along, axis);
+    const std::optional<HostTensor> one = rowOf(constant, along, axis, 0);
     if (!one) return std::nullopt;
     pattern.kind = ConstantPattern::Kind::uniform;
     pattern.one = *one;
   } else if (isCounted(constant, along)) {
     pattern.kind = ConstantPattern::Kind::counted;
     pattern.start = constant.intAt(0);
+  } else if (isLinear(constant, along, axis, pattern)) {
+    return pattern;
+  } else if (isSpan(constant, along, axis, pattern)) {
+    return pattern;
   } else if (isCausal(constant, axis, pattern)) {
     pattern.kind = ConstantPattern::Kind::causal;
   }

@@ -67,7 +67,8 @@ const Op* holderOfSizes(const Function& body) {
       }
       const bool picks = op->def == &ops::gatherOp && constants.count(op->operands[1]) == 0;
       const bool keepsSizes = op->def->cls == OpClass::elementwise || op->def == &ops::matmulOp ||
-                              op->def == &ops::splitOp || op->def == &ops::loopOp || op->def == &ops::ifOp;
+                              op->def == &ops::unsqueezeOp || op->def == &ops::splitOp ||
+                              op->def == &ops::loopOp || op->def == &ops::ifOp;
       if (!picks && !keepsSizes) return op;
     }
   }

@@ -56,6 +56,8 @@ Result<Generalised> Generaliser::run() {
   if (request_.second == nullptr) {
     while (result_.refused.empty() && openSorted()) DYN_CHECK(repairAll());
     while (result_.refused.empty() && openLength()) DYN_CHECK(infer());
+    if (result_.refused.empty()) refusePositions();
+    if (result_.refused.empty()) refuseFixedResults();
   }
   if (result_.refused.empty()) suspectNumbers();
   result_.module = changedModule(ops_.size());
@@ -149,17 +151,23 @@ Status Generaliser::inferHere() {
     if (!typed.ok()) return typed.takeError();
   }
   types_ = typesOfValues(typed->module);
+  contents_ = std::move(typed->contents);
   checked_.clear();
+  joined_.clear();
   int baked = 0;
+  const Op* joined = nullptr;
   for (const Op* op : typed->module.main()->ops) {
     for (const Function* region : op->regions)
       for (const Function* body : bodiesOf(region))
         for (const Op* inner : body->ops) baked += inner->def == &ops::checkOp && isBaked(*inner) ? 1 : 0;
     if (op->def == &ops::checkOp) {
       baked += isBaked(*op) ? 1 : 0;
+      if (joinsDims(*op)) joined = op;
     } else if (!op->results.empty() && op->def != &ops::check_valuesOp) {
       if (baked > 0) checked_[op->results[0].id] = baked;
+      if (joined != nullptr) joined_[op->results[0].id] = joined;
       baked = 0;
+      joined = nullptr;
     }
   }
   return {};
@@ -174,6 +182,19 @@ bool Generaliser::isBaked(const Op& check) const {
     return isOpen(a) && b.isConstant() && (table == result_.limits.end() || !b.isConstant(table->second));
   }
   return isOpen(a) != isOpen(b) || onesOf(a) != onesOf(b);
+}
+
+bool Generaliser::joinsDims(const Op& check) const {
+  const Dim a = check.attributes.dims("lhs").at(0), b = check.attributes.dims("rhs").at(0);
+  if (check.attributes.string("relation") == "le" || valueOf(a) != valueOf(b)) return false;
+  const auto openOf = [&](Dim dim) {
+    std::set<SymbolId> open;
+    for (const SymbolId symbol : symbolsOf(dim))
+      if (opened_.count(symbol) != 0) open.insert(symbol);
+    return open;
+  };
+  const std::set<SymbolId> ofA = openOf(a), ofB = openOf(b);
+  return !ofA.empty() && !ofB.empty() && ofA != ofB;
 }
 
 std::set<SymbolId> Generaliser::onesOf(Dim dim) const {
@@ -279,75 +300,6 @@ void Generaliser::openParameter(size_t index, size_t axis, Dim symbol, int64_t s
   result_.sizes[symbol.toString()] = size;
 }
 
-Status Generaliser::readSecond() {
-  if (request_.second == nullptr) return {};
-  const Function& main = *request_.second->main();
-  if (main.parameters.size() != parameters_.size())
-    return makeError(DiagnosticId::usageError, "--second: the other model has another number of inputs");
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    const Type mine = parameters_[i].type, other = main.parameters[i].type;
-    if (!mine || !other || !mine.isTensor() || !other.isTensor() || mine.rank() != other.rank()) continue;
-    for (size_t axis = 0; axis < mine.dims().size(); ++axis)
-      if (const auto size = other.dims()[axis].constant(); size && isOpen(mine.dims()[axis]))
-        secondSizes_.set(mine.dims()[axis], *size);
-  }
-  for (const auto& [name, size] : result_.sizes) {
-    const auto other = secondSizes_.get(ir_.dims().symbol(name).symbol());
-    if (!other || *other == size)
-      return makeError(DiagnosticId::usageError, "--second: the other model has no other size for " + name +
-                                                     " than " + std::to_string(size));
-  }
-  // Operations one by one, without those that inference adds.
-  std::vector<const Op*> theirs;
-  for (const Op* op : main.ops)
-    if (op->def != &ops::checkOp && op->def != &ops::check_valuesOp && op->def != &ops::bind_dimsOp)
-      theirs.push_back(op);
-  size_t i = 0;
-  while (i < ops_.size() && i < theirs.size() && ops_[i]->def == theirs[i]->def) ++i;
-  if (i < ops_.size() || i < theirs.size())
-    return makeError(DiagnosticId::usageError, "--second: the other model is another graph from here on",
-                     i < ops_.size() ? ops_[i]->place : theirs[i]->place);
-  secondOps_ = theirs;
-  for (const Op* op : theirs) {
-    Type type = op->results.empty() ? Type() : op->results[0].type;
-    secondTypes_.push_back(type && type.isTensor() ? type : Type());
-  }
-  return {};
-}
-
-std::optional<int64_t> Generaliser::valueInSecond(Dim dim) const {
-  const Result<int64_t> value = evaluate(dim, secondSizes_);
-  return value.ok() ? std::optional<int64_t>(*value) : std::nullopt;
-}
-
-std::optional<std::vector<int64_t>> Generaliser::shapeInSecond(const Op& op) const {
-  const auto index = op.results.empty() ? original_.end() : original_.find(op.results[0].id);
-  if (request_.second == nullptr || index == original_.end() || !secondTypes_[index->second])
-    return std::nullopt;
-  std::vector<int64_t> shape;
-  for (const Dim dim : secondTypes_[index->second].dims()) {
-    const auto size = dim.constant();
-    if (!size) return std::nullopt;
-    shape.push_back(*size);
-  }
-  return shape;
-}
-
-void Generaliser::compareWithSecond() {
-  for (const Op* op : ops_) {
-    const auto shape = shapeInSecond(*op);
-    const Type type = shape ? typeOf(op->results[0].id) : Type();
-    if (!type) continue;
-    for (size_t axis = 0; axis < type.dims().size() && axis < shape->size(); ++axis) {
-      const auto here = valueInSecond(type.dims()[axis]);
-      if (!here || *here == (*shape)[axis]) continue;
-      return refuse(*op, "axis " + std::to_string(axis) + " of its result is " +
-                             type.dims()[axis].toString() + ", which would be " + std::to_string(*here) +
-                             " in the second export, where it is " + std::to_string((*shape)[axis]));
-    }
-  }
-}
-
 void Generaliser::refuse(const Op& op, std::string why) {
   result_.refused.push_back({op.place, std::string(op.def->name), std::move(why)});
 }
@@ -360,6 +312,26 @@ void Generaliser::note(const Op& op, std::string what, std::string why, bool dou
 Result<bool> Generaliser::repair(size_t at) {
   const Op& op = *ops_[at];
   if (at > failing_) return false;
+  if (op.def == &ops::gather_ndOp && at < failing_ && openCoordinates(at)) return true;
+  if (op.def == &ops::gatherOp && at < failing_) {
+    DYN_TRY(const bool changed, openPlaces(at));
+    if (changed || !result_.refused.empty()) return changed;
+  }
+  if (isAdaptive(op)) {
+    refuse(op,
+           "its windows may be parts of the example's size, of which there is a fixed number: another "
+           "export says so (--second)");
+    return false;
+  }
+  if (isUnrolled(at)) {
+    refuse(op, "the places of an open axis are taken one by one: the export unrolled a loop over them");
+    return false;
+  }
+  const bool scatters = op.def == &ops::scatter_elementsOp || op.def == &ops::scatter_ndOp;
+  if (scatters && at < failing_) {
+    DYN_TRY(const bool changed, openBase(at));
+    if (changed || !result_.refused.empty()) return changed;
+  }
   // An element that is picked where the example had one: which is meant among several, the file does not
   // say.
   const bool picks = op.def == &ops::gatherOp || op.def == &ops::gather_ndOp;
@@ -374,26 +346,20 @@ Result<bool> Generaliser::repair(size_t at) {
                      " was 1 in the example: an export at 2 or more says which");
       return false;
     }
-  if (op.def == &ops::reshapeOp) return openReshape(at);
+  if (const auto joined = op.results.empty() ? joined_.end() : joined_.find(op.results[0].id);
+      joined != joined_.end() && !choices_.empty() && at < failing_) {
+    const Attributes& dims = joined->second->attributes;
+    refuse(op, dims.dims("lhs").at(0).toString() + " and " + dims.dims("rhs").at(0).toString() +
+                   " would have to be equal: give their axes one name, or export at sizes that differ");
+    return false;
+  }
+  if (op.def == &ops::reshapeOp && from && isOpen(from.dims())) return openReshape(at);
   if (op.def == &ops::sliceOp && at < failing_ && openSlice(at)) return true;
+  if (!result_.refused.empty()) return false;
   if (op.def == &ops::resizeOp && at < failing_ && openResize(at)) return true;
   if (demandsOf(op) == 0 && at != failing_) return false;
   if (op.def == &ops::expandOp && at < failing_ && openExpand(at)) return true;
   return openMismatch(at);
-}
-
-bool Generaliser::openExpand(size_t at) {
-  const Op& op = *ops_[at];
-  const Type from = operandType(op, 0), to = typeOf(op.results[0].id);
-  if (!from || !to || from.rank() > to.rank()) return false;
-  Shape made(to.dims().begin(), to.dims().end());
-  const size_t missing = made.size() - from.dims().size();
-  for (size_t axis = 0; axis < from.dims().size(); ++axis)
-    if (isOpen(from.dims()[axis])) made[axis + missing] = from.dims()[axis];
-  if (!isKnown(made) || made == Shape(to.dims().begin(), to.dims().end())) return false;
-  note(op, "it expands to " + bracketed(made), "what it expands is open");
-  replaceByDims(at, 1, made);
-  return true;
 }
 
 int Generaliser::demandsOf(const Op& op) const {
@@ -401,11 +367,58 @@ int Generaliser::demandsOf(const Op& op) const {
   return found == checked_.end() ? 0 : found->second;
 }
 
+void Generaliser::refuseFixedResults() {
+  std::set<SymbolId> inResults;
+  for (const ValueId value : module_.main()->results)
+    if (const Type type = typeOf(value))
+      for (const SymbolId symbol : symbolsOf(type)) inResults.insert(symbol);
+  for (const auto& [name, size] : result_.sizes) {
+    if (size < 2 || inResults.count(ir_.dims().symbol(name).symbol()) != 0) continue;
+    for (const ValueId value : module_.main()->results) {
+      const Type type = typeOf(value);
+      const Op* op = definition(value);
+      for (const Dim dim : type&& op != nullptr ? Shape(type.dims().begin(), type.dims().end()) : Shape())
+        if (dim.isConstant(size))
+          return refuse(*op, "a result has " + std::to_string(size) + " entries, as many as " + name +
+                                 " in the example, and " + name +
+                                 " makes no size of a result: another export says which (--second)");
+    }
+  }
+}
+
+bool Generaliser::endsAtExample(Dim dim) const {
+  std::vector<Dim> list{dim};
+  while (!list.empty()) {
+    const Dim one = list.back();
+    list.pop_back();
+    const bool isLeaf = one.isConstant() || one.isSymbol() || one.isInvalid();
+    if (isLeaf) continue;
+    const auto parts = one.operands();
+    if (one.kind() == DimKind::min)
+      for (size_t i = 0; i < 2; ++i) {
+        const Dim number = parts[i], other = parts[1 - i];
+        const auto table = result_.limits.find(other.toString());
+        const bool isSaid = table != result_.limits.end() && number.isConstant(table->second);
+        if (number.isConstant() && number.constant().value_or(0) > 1 && isOpen(other) &&
+            valueOf(other) == number.constant() && !isSaid)
+          return true;
+      }
+    list.insert(list.end(), parts.begin(), parts.end());
+  }
+  return false;
+}
+
 void Generaliser::refuseRest() {
   if (!result_.refused.empty()) return;
   if (failing_ < ops_.size()) return refuse(*ops_[failing_], failure_);
   for (const Op* op : ops_)
     if (demandsOf(*op) > 0) return refuse(*op, "a size of its operands must be the example's");
+  for (const Op* op : ops_) {
+    const Type made = op->results.empty() ? Type() : typeOf(op->results[0].id);
+    for (const Dim dim : made ? Shape(made.dims().begin(), made.dims().end()) : Shape())
+      if (endsAtExample(dim))
+        return refuse(*op, "its result would end at the size of the example: " + dim.toString());
+  }
 }
 
 void Generaliser::setOperand(size_t at, size_t slot, ValueId value) {
@@ -446,13 +459,16 @@ bool Generaliser::isKnown(const Shape& dims) const {
   return std::all_of(dims.begin(), dims.end(), [&](Dim dim) { return isKnown(dim); });
 }
 
-bool Generaliser::openReshape(size_t at) {
+Result<bool> Generaliser::openReshape(size_t at) {
   const Op& op = *ops_[at];
   const Type from = operandType(op, 0);
   if (!from || !isOpen(from.dims()) || decided_.count(op.results[0].id) != 0) return false;
   std::vector<int64_t> target;
   const std::optional<Shape> made = targetOf(op, at);
-  if (made && at != failing_ && followsSizes(op) && productOf(*made) == productOf(from.dims())) return false;
+  if (made && at != failing_ && followsSizes(op) && isOpen(*made)) {
+    if (productOf(*made) == productOf(from.dims())) return false;
+    if (isKnown(*made) && neededBy(at)) return openMismatch(at);
+  }
   for (size_t i = 0; made && i < made->size(); ++i)
     if (const auto value = valueOf((*made)[i])) target.push_back(*value);
   if (!made || target.size() != made->size()) {
@@ -471,7 +487,8 @@ bool Generaliser::openReshape(size_t at) {
       std::find_if(choices_.begin(), choices_.end(), [&](const Choice& c) { return c.reshape == result; });
   const auto preferred = preferred_.find(form);
   const int choice = preferred == preferred_.end() ? 0 : preferred->second;
-  const auto opened = reshapeDims(fromDims, target, example, secondExample, choice);
+  const PartsOfAxis parts = [&](size_t axis) { return partsOf(op.operands[0], axis); };
+  const auto opened = reshapeDims(fromDims, target, example, secondExample, choice, parts);
   if (!opened || !isKnown(opened->target)) {
     refuse(op,
            "the open dims of " + bracketed(fromDims) + " are not found in its target " + bracketed(target));
@@ -543,74 +560,6 @@ const Op* Generaliser::definition(ValueId value) const {
     for (const ValueDef& result : op->results)
       if (result.id == value) return op;
   return nullptr;
-}
-
-bool Generaliser::openSlice(size_t at) {
-  const Op& op = *ops_[at];
-  const Type from = operandType(op, 0), to = typeOf(op.results[0].id);
-  const HostTensor* ends = op.operands.size() > 2 ? constantOf(op.operands[2]) : nullptr;
-  if (!from || !to || ends == nullptr || from.rank() != to.rank()) return false;
-  const HostTensor* axes =
-      op.operands.size() > 3 && op.operands[3] != kNoValue ? constantOf(op.operands[3]) : nullptr;
-  if (op.operands.size() > 3 && op.operands[3] != kNoValue && axes == nullptr) return false;
-  std::vector<int64_t> changed;
-  std::string what;
-  for (int64_t k = 0; k < ends->elementCount(); ++k) {
-    int64_t axis = axes != nullptr ? axes->intAt(k) : k;
-    if (axis < 0) axis += from.rank();
-    changed.push_back(ends->intAt(k));
-    if (axis < 0 || axis >= from.rank()) return false;
-    const Dim dim = from.dims()[static_cast<size_t>(axis)], made = to.dims()[static_cast<size_t>(axis)];
-    if (!isOpen(dim) || valueOf(dim) != ends->intAt(k) || made == dim) continue;
-    // Where the second export takes less of it, the number is one of the model.
-    const auto second = shapeInSecond(op);
-    if (second && (*second)[static_cast<size_t>(axis)] != valueInSecond(dim)) continue;
-    what += (what.empty() ? "" : ", ") + std::string("the end ") + std::to_string(changed.back()) +
-            " of axis " + std::to_string(axis) + " becomes the end of " + dim.toString();
-    changed.back() = INT64_MAX;
-  }
-  if (what.empty()) return false;
-  note(op, what, "it ends where the axis ended in the example", request_.second == nullptr);
-  std::vector<const Op*> made;
-  const ValueId value = emit(made, ops::constantOp, {},
-                             Attributes{{"value", HostTensor::vectorInt(ends->dtype(), changed)}}, op.place);
-  insertBefore(at, made);
-  setOperand(at, 2, value);
-  return true;
-}
-
-bool Generaliser::openResize(size_t at) {
-  const Op& op = *ops_[at];
-  constexpr size_t kSizes = 3;
-  const Type from = operandType(op, 0), to = typeOf(op.results[0].id);
-  if (op.operands.size() <= kSizes || op.operands[kSizes] == kNoValue || !from || !to) return false;
-  if (from.rank() != to.rank() || decided_.count(op.results[0].id) != 0) return false;
-  Shape made;
-  bool changed = false;
-  for (size_t axis = 0; axis < from.dims().size(); ++axis) {
-    const Dim dim = from.dims()[axis];
-    const auto size = to.dims()[axis].constant(), value = valueOf(dim);
-    made.push_back(to.dims()[axis]);
-    if (!isOpen(dim) || !size || !value) continue;
-    Dim opened;
-    for (const SymbolId symbol : symbolsOf(dim))
-      if (example_.get(symbol) == size) opened = ir_.dims().symbolById(symbol);
-    if (value == size) opened = dim;
-    if (!opened && *value > 0 && *size % *value == 0) opened = dim * (*size / *value);
-    if (!opened) {
-      refuse(op, "the size " + std::to_string(*size) + " of axis " + std::to_string(axis) +
-                     " is no multiple of " + dim.toString() + " = " + std::to_string(*value));
-      return false;
-    }
-    made.back() = opened;
-    changed = true;
-  }
-  if (!changed || !isKnown(made)) return false;
-  decided_.insert(op.results[0].id);
-  note(op, "the sizes become " + bracketed(made), "it resizes an axis that is open",
-       request_.second == nullptr);
-  replaceByDims(at, kSizes, made);
-  return true;
 }
 
 }  // namespace dyn

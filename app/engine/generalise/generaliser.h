@@ -11,8 +11,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "app/engine/generalise/constant_pattern.h"
 #include "app/engine/generalise/generalise.h"
 #include "app/engine/model/value_types.h"
+#include "compiler/infer/infer.h"
 #include "compiler/ir/op_def.h"
 #include "compiler/support/list_text.h"
 
@@ -43,6 +45,8 @@ class Generaliser {
   // Must an open size be the number that it was in the example? Or is one of 1 a factor of one side alone,
   // as of seq and batch*seq, which no model means?
   bool isBaked(const Op& check) const;
+  // Must two open sizes be equal, which in the example were so by chance? It is a sign of a wrong choice.
+  bool joinsDims(const Op& check) const;
   std::set<SymbolId> onesOf(Dim dim) const;  // symbols that were 1 in the example
 
   bool isOpen(Dim dim) const;
@@ -72,14 +76,18 @@ class Generaliser {
 
   // Those that differ between the exports as a size does become that size.
   void openNumbers();
-  void openNumber(size_t at, Dim dim, const std::string& why, bool doubtful);
+  void openNumber(size_t at, Dim dim, double number, const std::string& why, bool doubtful);
   // One that scales positions (range / 128), or a sum along an axis (sum / 128), and is as large as the
   // axis. False: there is none.
   bool openLength();
   // The number of elements that a TopK takes of all: it sorts them. False: there is none.
   bool openSorted();
-  // What counts along a dim: positions, sums, and what is computed of them element by element.
-  std::set<ValueId> countedAlong(SymbolId symbol) const;
+  // The lengths of sums (true) and of positions that a value is computed of, element by element.
+  std::unordered_map<ValueId, std::vector<std::pair<Dim, bool>>> lengthsOfValues() const;
+  Dim lengthOfNumber(const Op& op, double number, Type other, Dim length, bool isSum) const;
+  bool refusePositions();
+  // A size that no result has, while one has a number as large.
+  void refuseFixedResults();
   // Those that cannot be told from one: a person has to look.
   void suspectNumbers();
 
@@ -114,6 +122,8 @@ class Generaliser {
   // Makes one change at or before an operation, whose operands all fit. False: nothing is to be changed.
   Result<bool> repair(size_t at);
   int demandsOf(const Op& op) const;
+  // A dim that ends at the size of the example, as min(128, seq) does.
+  bool endsAtExample(Dim dim) const;
   // What no rule has looked at and still does not fit.
   void refuseRest();
 
@@ -129,7 +139,7 @@ class Generaliser {
   bool isKnown(Dim dim) const { return !dim.isInvalid() && !hasAnonymous(dim); }
   bool isKnown(const Shape& dims) const;
 
-  bool openReshape(size_t at);
+  Result<bool> openReshape(size_t at);
   // Is its target made of nothing but sizes of values, so that it changes as they do?
   bool followsSizes(const Op& reshape) const;
   // An expansion of something open is at least as large.
@@ -140,6 +150,12 @@ class Generaliser {
 
   // Rows of a batch of 1 that are looked up by their numbers, [0] in the example (generaliser_lookup.cpp).
   bool openLookup(size_t at);
+  bool openCoordinates(size_t at);
+  bool isZeroCoordinate(ValueId index, int64_t coordinate) const;
+  Result<bool> openPlaces(size_t at);
+  bool isUnrolled(size_t at) const;
+  bool isAdaptive(const Op& op) const;
+  Result<bool> openBase(size_t at);
   struct RowNumbers {
     const Op* product = nullptr;  // of the row numbers and the length of a row
     size_t slot = 0;
@@ -151,7 +167,10 @@ class Generaliser {
   const Op* definition(ValueId value) const;
   // A slice that ends where the axis ended in the example takes all of it.
   bool openSlice(size_t at);
+  bool openStart(size_t at, const HostTensor* axes);
+  std::optional<Dim> endOf(const Op& op, Dim dim, int64_t end, size_t axis);
 
+  Dim knownDim(size_t at, Dim like, int64_t size) const;
   // The sizes of a resize: those of an input, or a multiple of what it resizes.
   bool openResize(size_t at);
 
@@ -169,6 +188,16 @@ class Generaliser {
 
   // Pairs of axes that an operation demands to be equal, of which one is open and the other a number.
   std::vector<Wanted> mismatchesOf(size_t at) const;
+
+  std::optional<Shape> neededBy(size_t at) const;
+  std::optional<Shape> shapeBefore(Type from, const Shape& made) const;
+  static size_t wantedCount(const std::vector<Wanted>& list);
+
+  // --- what an axis was made of
+
+  Shape partsOf(ValueId value, size_t axis) const;
+  Shape takeParts(Shape& parts, size_t& next, Dim dim) const;
+  std::optional<std::pair<size_t, size_t>> sourceOfAxis(const Op& op, Type made, size_t axis) const;
 
   // The first of the pairs that can be opened so that the operation demands less.
   Result<bool> openMismatch(size_t at);
@@ -207,6 +236,18 @@ class Generaliser {
 
   void limit(Dim dim, int64_t most);
 
+  // A constant that grows along an axis. Without a value: why it cannot be made.
+  struct Linear {
+    ValueId value = kNoValue;
+    std::string what, why;
+    bool doubtful = false;
+  };
+  Linear linearConstant(std::vector<const Op*>& made, const ConstantPattern& pattern, const Wanted& wanted,
+                        const HostTensor& constant, const SourceLocation& place);
+  Linear spanConstant(std::vector<const Op*>& made, const ConstantPattern& pattern, const Wanted& wanted,
+                      const HostTensor& constant, const SourceLocation& place);
+  std::vector<Dim> dimsOfSize(int64_t size, Dim besides) const;
+
   std::string openConstant(const Wanted& wanted, const HostTensor& constant, Constants allowed);
 
   Module module_;
@@ -220,10 +261,12 @@ class Generaliser {
   std::vector<const Op*> secondOps_;
   std::vector<Type> secondTypes_;  // of the first result of each operation
   TypesOfValues types_;
+  std::unordered_map<ValueId, Contents> contents_;  // of small integer values
   // First results of operations → how often they demand an open size to be a number.
   std::unordered_map<ValueId, int> checked_;
-  std::set<ValueId> decided_;  // reshapes and resizes whose target was set
-  size_t failing_ = 0;         // the operation that does not fit, if any
+  std::unordered_map<ValueId, const Op*> joined_;  // the same → a check of two open sizes
+  std::set<ValueId> decided_;                      // reshapes and resizes whose target was set
+  size_t failing_ = 0;                             // the operation that does not fit, if any
   std::string failure_;
   int changesCount_ = 0, choicesCount_ = 0;
   std::vector<Choice> choices_;

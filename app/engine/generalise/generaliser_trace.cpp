@@ -1,8 +1,9 @@
 #include <algorithm>
 #include <set>
+#include <tuple>
 
-#include "app/engine/generalise/constant_pattern.h"
 #include "app/engine/generalise/generaliser.h"
+#include "app/engine/generalise/reshape_dims.h"
 #include "compiler/ops/op_table.h"
 
 namespace dyn {
@@ -42,6 +43,12 @@ std::vector<Generaliser::Wanted> Generaliser::mismatchesOf(size_t at) const {
         }
   } else if (op.def->cls == OpClass::elementwise) {
     alignedBack(1);
+  } else if (op.def == &ops::reshapeOp || op.def == &ops::expandOp) {
+    const std::optional<Shape> needed = neededBy(at);
+    const Type from = operandType(op, 0);
+    for (size_t axis = 0; needed && axis < needed->size(); ++axis)
+      if (from.dims()[axis].isConstant() && isOpen((*needed)[axis]))
+        found.push_back({at, 0, axis, (*needed)[axis]});
   } else {
     for (size_t i = 0; i < count; ++i)
       for (size_t j = 0; j < count; ++j)
@@ -49,6 +56,135 @@ std::vector<Generaliser::Wanted> Generaliser::mismatchesOf(size_t at) const {
           for (int64_t other = 0; other < 16; ++other) pair(i, axis, j, other);
   }
   return found;
+}
+
+// Of a reshape or an expansion to open dims, such as the state before the first step of a recurrent layer:
+// what the operand would have to be.
+std::optional<Shape> Generaliser::neededBy(size_t at) const {
+  const Op& op = *ops_[at];
+  const Type from = operandType(op, 0);
+  // As it is written: the type of the result has learnt that an open dim would have to be the number.
+  const auto known = contents_.find(op.operands[1]);
+  if (!from || known == contents_.end()) return std::nullopt;
+  const Shape target(known->second.begin(), known->second.end());
+  const bool isWhole = std::all_of(target.begin(), target.end(), [&](Dim dim) {
+    return dim && isKnown(dim) && valueOf(dim).value_or(0) > 0;
+  });
+  Shape needed(from.dims().begin(), from.dims().end());
+  if (!isWhole) return std::nullopt;
+  if (op.def == &ops::expandOp) {
+    if (target.size() < needed.size()) return std::nullopt;
+    const size_t missing = target.size() - needed.size();
+    for (size_t axis = 0; axis < needed.size(); ++axis) {
+      const Dim made = target[axis + missing];
+      if (!needed[axis].isConstant(1) && valueOf(made) == needed[axis].constant()) needed[axis] = made;
+    }
+    return needed;
+  }
+  return shapeBefore(from, target);
+}
+
+// Of what is reshaped to these dims, if that is sure.
+std::optional<Shape> Generaliser::shapeBefore(Type from, const Shape& made) const {
+  if (!from || !isKnown(made)) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const Dim dim : from.dims()) {
+    const auto value = valueOf(dim);
+    if (!value) return std::nullopt;
+    numbers.push_back(*value);
+  }
+  const DimExample example = [&](Dim dim) { return valueOf(dim); };
+  const auto before = reshapeDims(made, numbers, example, nullptr);
+  const bool isSure = before && before->choicesCount == 1 && isKnown(before->target);
+  return isSure ? std::optional<Shape>(before->target) : std::nullopt;
+}
+
+// The dims that an axis was made of by a reshape further up, from the outermost; empty: there is none.
+Shape Generaliser::partsOf(ValueId value, size_t axis) const {
+  const Type type = typeOf(value);
+  if (!type || axis >= type.dims().size() || type.dims()[axis].kind() != DimKind::mul) return {};
+  for (const Op* op = definition(value); op != nullptr;) {
+    const Type made = typeOf(op->results[0].id), from = operandType(*op, 0);
+    if (!made || !from) return {};
+    size_t slot = 0;
+    if (op->def == &ops::reshapeOp) {
+      Shape all;
+      for (size_t i = 0; i < from.dims().size(); ++i) {
+        const Shape inner = partsOf(op->operands[0], i);
+        if (inner.empty()) all.push_back(from.dims()[i]);
+        all.insert(all.end(), inner.begin(), inner.end());
+      }
+      size_t next = 0;
+      for (size_t i = 0; i < axis; ++i)
+        if (takeParts(all, next, made.dims()[i]).empty()) return {};
+      const Shape parts = takeParts(all, next, made.dims()[axis]);
+      return parts.size() > 1 ? parts : Shape();
+    } else if (const auto source = sourceOfAxis(*op, made, axis)) {
+      std::tie(slot, axis) = *source;
+    } else {
+      return {};
+    }
+    op = definition(op->operands[slot]);
+  }
+  return {};
+}
+
+// The first of the parts that are left, up to a product; the last of them may be a number of which a factor
+// is left. Empty: no product of them is the dim.
+Shape Generaliser::takeParts(Shape& parts, size_t& next, Dim dim) const {
+  const Dim one = ir_.dims().constant(1);
+  Shape taken;
+  Dim product = one;
+  while (product != dim || taken.empty()) {
+    if (product == dim && dim == one) return {one};
+    if (next == parts.size()) return {};
+    const Dim part = parts[next];
+    if (const auto number = part.constant(); number && product * part != dim) {
+      // [batch, 16] is [batch*8, 2].
+      for (int64_t factor = 2; factor < *number; ++factor) {
+        if (*number % factor != 0 || product * factor != dim) continue;
+        taken.push_back(ir_.dims().constant(factor));
+        parts[next] = ir_.dims().constant(*number / factor);
+        return taken;
+      }
+    }
+    taken.push_back(part);
+    product = product * part;
+    ++next;
+  }
+  return taken;
+}
+
+// The operand and its axis that an axis of the result is, element by element.
+std::optional<std::pair<size_t, size_t>> Generaliser::sourceOfAxis(const Op& op, Type made,
+                                                                   size_t axis) const {
+  const auto back = made.dims().size() - axis;
+  if (op.def == &ops::transposeOp) {
+    const std::vector<int64_t> perm = op.attributes.integers("perm");
+    return std::pair(size_t{0}, perm.empty() ? back - 1 : static_cast<size_t>(perm[axis]));
+  }
+  if (op.def == &ops::unsqueezeOp || op.def == &ops::squeezeOp) {
+    const auto from = axisBefore(op, axis);
+    return from ? std::optional(std::pair(size_t{0}, *from)) : std::nullopt;
+  }
+  const bool isColumn = op.def == &ops::matmulOp && back == 1;
+  if (isColumn ||
+      (op.def->cls != OpClass::elementwise && op.def != &ops::matmulOp && op.def != &ops::softmaxOp &&
+       op.def != &ops::layer_normOp && op.def != &ops::splitOp && op.def != &ops::convOp))
+    return std::nullopt;
+  for (size_t slot = 0; slot < op.operands.size(); ++slot) {
+    const Type type = operandType(op, slot);
+    if (type && type.dims().size() >= back && type.dims()[type.dims().size() - back] == made.dims()[axis])
+      return std::pair(slot, type.dims().size() - back);
+  }
+  return std::nullopt;
+}
+
+// Of different axes.
+size_t Generaliser::wantedCount(const std::vector<Wanted>& list) {
+  std::set<std::pair<size_t, size_t>> axes;
+  for (const Wanted& one : list) axes.emplace(one.slot, one.axis);
+  return axes.size();
 }
 
 Result<bool> Generaliser::openMismatch(size_t at) {
@@ -65,7 +201,8 @@ Result<bool> Generaliser::openMismatch(size_t at) {
       const size_t place = positionOf(op);
       DYN_CHECK(infer());
       const bool fails = failing_ <= place;
-      const bool less = demandsOf(*ops_[place]) < demands || mismatchesOf(place).size() < mismatches.size();
+      const bool less =
+          demandsOf(*ops_[place]) < demands || wantedCount(mismatchesOf(place)) < wantedCount(mismatches);
       if (failed ? !fails || failure_ != failure : !fails && less) return true;
       refused = "its sizes do not fit with " + wanted.dim.toString() +
                 ", either: " + (fails ? failure_ : "as many must be equal");
@@ -137,8 +274,8 @@ std::string Generaliser::step(size_t at, const Wanted& wanted, std::vector<Wante
   const Op& op = *ops_[at];
   const Type made = typeOf(op.results[0].id);
   const size_t axis = wanted.axis;
-  const auto follow = [&](size_t slot, size_t operandAxis) {
-    list.push_back({at, slot, operandAxis, wanted.dim});
+  const auto follow = [&](size_t slot, size_t operandAxis, Dim dim = Dim()) {
+    list.push_back({at, slot, operandAxis, dim ? dim : wanted.dim});
     return std::string();
   };
   const auto resultDims = [&] {
@@ -175,6 +312,17 @@ std::string Generaliser::step(size_t at, const Wanted& wanted, std::vector<Wante
     return axis < first + indices ? follow(1, axis - first) : follow(0, axis - indices + 1);
   }
   if (op.def == &ops::gather_elementsOp) return follow(1, axis);
+  if (op.def == &ops::scatter_elementsOp || op.def == &ops::scatter_ndOp || op.def == &ops::eye_likeOp)
+    return follow(0, axis);
+  if (op.def == &ops::gather_ndOp) {
+    const Type data = operandType(op, 0), index = operandType(op, 1);
+    const std::optional<int64_t> depth = index && data ? index.dims().back().constant() : std::nullopt;
+    if (!depth) return "the types of a lookup are not known";
+    const auto batch = static_cast<size_t>(op.attributes.integer("batch_dims", 0));
+    const auto indices = static_cast<size_t>(index.rank() - 1);
+    if (axis < batch) follow(0, axis);
+    return axis < indices ? follow(1, axis) : follow(0, axis - indices + batch + static_cast<size_t>(*depth));
+  }
   if (op.def == &ops::splitOp) {
     const int64_t along = op.attributes.integer("axis");
     const bool isParted = static_cast<size_t>(along < 0 ? along + made.rank() : along) == axis;
@@ -212,8 +360,17 @@ std::string Generaliser::step(size_t at, const Wanted& wanted, std::vector<Wante
       list.push_back({positionOf(*shape), 0, axis, wanted.dim});
       return "";
     }
+    // The axes that are multiplied or parted.
+    const std::optional<Shape> before = shapeBefore(from, resultDims());
+    for (size_t i = 0; before && i < before->size(); ++i)
+      if ((*before)[i] != from.dims()[i]) follow(0, i, (*before)[i]);
+    if (before) return setShape(at, 1, resultDims());
     return "a reshape makes it of other axes";
   }
+  constexpr size_t kSizesOfResize = 3;
+  if (op.def == &ops::resizeOp && op.operands.size() > kSizesOfResize &&
+      op.operands[kSizesOfResize] != kNoValue)
+    return setShape(at, kSizesOfResize, resultDims());
   if (op.def == &ops::tileOp) return openTile(at, wanted, list);
   if (op.def == &ops::rangeOp) return openRange(at, wanted);
   if (op.def == &ops::sliceOp) return openEnd(at, wanted, list);
@@ -392,94 +549,6 @@ std::string Generaliser::openEnd(size_t at, const Wanted& wanted, std::vector<Wa
   if (!found) return "the bounds of a slice are not constant";
   note(op, "the ends become " + bracketed(made), "what reads it has sizes of the example otherwise");
   replaceByDims(at, 2, made);
-  return "";
-}
-
-void Generaliser::limit(Dim dim, int64_t most) {
-  const auto known = result_.limits.emplace(dim.toString(), most).first;
-  known->second = std::min(known->second, most);
-}
-
-std::string Generaliser::openConstant(const Wanted& wanted, const HostTensor& constant, Constants allowed) {
-  size_t at = wanted.at;
-  const Op& reader = *ops_[at];
-  const int64_t size = constant.shape()[wanted.axis];
-  const std::string name =
-      "the constant " + ir_.valueName(reader.operands[wanted.slot]) + " " + bracketed(constant.shape());
-  if (allowed == Constants::none) return name + " is a weight of " + std::to_string(size) + " rows";
-  const std::optional<ConstantPattern> pattern = patternOf(constant, wanted.axis);
-  if (!pattern) return name + " has elements of a type that is not looked at";
-  std::vector<const Op*> made;
-  ValueId value = kNoValue;
-  std::string what, why;
-  bool doubtful = false;
-  Shape dims;
-  for (const int64_t each : constant.shape()) dims.push_back(ir_.dims().constant(each));
-  dims[wanted.axis] = wanted.dim;
-  const auto constantOp = [&](HostTensor tensor) {
-    return emit(made, ops::constantOp, {}, Attributes{{"value", std::move(tensor)}}, reader.place);
-  };
-  const auto counted = [&](int64_t start) {
-    return emit(
-        made, ops::rangeOp,
-        {constantOp(HostTensor::scalarInt(Dtype::i64, start)),
-         emit(made, ops::dim_valueOp, {}, Attributes{{"value", Shape{wanted.dim + start}}}, reader.place),
-         constantOp(HostTensor::scalarInt(Dtype::i64, 1))},
-        {}, reader.place);
-  };
-  switch (pattern->kind) {
-    case ConstantPattern::Kind::uniform:
-      value = emit(made, ops::expandOp, {constantOp(pattern->one), dimsValue(made, dims, reader.place)}, {},
-                   reader.place);
-      what = "is repeated to " + bracketed(dims);
-      why = "its elements are equal along axis " + std::to_string(wanted.axis);
-      break;
-    case ConstantPattern::Kind::counted: {
-      value = counted(pattern->start);
-      if (constant.dtype() != Dtype::i64)
-        value = emit(made, ops::castOp, {value}, Attributes{{"to", constant.dtype()}}, reader.place);
-      value = emit(made, ops::reshapeOp, {value, dimsValue(made, dims, reader.place)}, {}, reader.place);
-      what = "becomes the numbers from " + std::to_string(pattern->start) + ", as many as " +
-             wanted.dim.toString();
-      why = "its elements count up";
-      break;
-    }
-    case ConstantPattern::Kind::causal: {
-      dims[dims.size() - 1] = dims[dims.size() - 2] = wanted.dim;
-      const auto positions = [&](Shape shape) {
-        const ValueId numbers = counted(0);
-        return emit(made, ops::reshapeOp, {numbers, dimsValue(made, shape, reader.place)}, {}, reader.place);
-      };
-      Shape columns(dims.size(), ir_.dims().constant(1)), rows = columns;
-      columns[dims.size() - 1] = rows[dims.size() - 2] = wanted.dim;
-      const ValueId isWithin =
-          emit(made, ops::less_equalOp, {positions(columns), positions(rows)}, {}, reader.place);
-      value = emit(made, ops::whereOp, {isWithin, constantOp(pattern->within), constantOp(pattern->beyond)},
-                   {}, reader.place);
-      what = "becomes a causal mask of " + bracketed(dims);
-      why = "it has one number up to the diagonal, another beyond";
-      break;
-    }
-    case ConstantPattern::Kind::table: {
-      if (allowed != Constants::all) return name + " has " + std::to_string(size) + " learned entries";
-      if (!wanted.dim.isSymbol())
-        return name + " is a table of learned values, which would have " + wanted.dim.toString() + " entries";
-      const std::vector<int64_t> axes{static_cast<int64_t>(wanted.axis)}, start{0};
-      value = emit(made, ops::sliceOp,
-                   {reader.operands[wanted.slot], constantOp(HostTensor::vectorInt(Dtype::i64, start)),
-                    dimsValue(made, Shape{wanted.dim}, reader.place),
-                    constantOp(HostTensor::vectorInt(Dtype::i64, axes))},
-                   {}, reader.place);
-      limit(wanted.dim, size);
-      what = "is cut to its first " + wanted.dim.toString() + " entries, at most " + std::to_string(size);
-      why = "it has an entry for each place of the example";
-      doubtful = request_.second == nullptr;
-      break;
-    }
-  }
-  note(reader, name + " " + what, why, doubtful);
-  insertBefore(at, made);
-  setOperand(at, wanted.slot, value);
   return "";
 }
 

@@ -57,15 +57,19 @@ struct Factors {
 class Matching {
  public:
   Matching(const Shape& from, const std::vector<int64_t>& target, const DimExample& valueOf,
-           const SecondExample* second, int choice)
+           const SecondExample* second, int choice, const PartsOfAxis& partsOf)
       : target_(target),
         valueOf_(valueOf),
         second_(second),
         choice_(choice),
         context_(from.empty() ? nullptr : &from[0].context()) {
     // An axis of the number 1 says nothing of where the others are.
-    for (const Dim dim : from)
-      if (!dim.isConstant(1)) from_.push_back(dim);
+    for (size_t axis = 0; axis < from.size(); ++axis) {
+      if (from[axis].isConstant(1)) continue;
+      from_.push_back(from[axis]);
+      parts_.push_back(partsOf ? partsOf(axis) : Shape());
+      if (parts_.back().empty()) parts_.back().push_back(from[axis]);
+    }
   }
 
   std::optional<ReshapeDims> run() {
@@ -84,8 +88,9 @@ class Matching {
         result_.target[j - 1] = result_.target[j - 1] * from_[i++];
         continue;
       }
-      // Of size 1 in the example, it may go to either side.
-      if (sizes[i] == 1 && target_[j] != 1 && j > 0 && choose(2) == 1) {
+      // Of size 1 in the example, it may go to either side: the left one where what follows stays an axis.
+      const bool followerStays = i + 1 < sizes.size() && sizes[i + 1] == target_[j];
+      if (sizes[i] == 1 && target_[j] != 1 && j > 0 && choose(2) == (followerStays ? 0 : 1)) {
         result_.target[j - 1] = result_.target[j - 1] * from_[i++];
         continue;
       }
@@ -134,10 +139,12 @@ class Matching {
     std::vector<Span> spans, targets;  // of the dim that an open factor is of; of the targets
     int64_t before = 1;
     for (size_t i = fromBegin; i < fromEnd; ++i) {
-      factors.add(from_[i]);
-      const int64_t upTo = before * valueOf_(from_[i]).value_or(1);
-      spans.resize(factors.open.size(), {before, upTo});
-      before = upTo;
+      for (const Dim part : parts_[i]) {
+        factors.add(part);
+        const int64_t upTo = before * valueOf_(part).value_or(1);
+        spans.resize(factors.open.size(), {before, upTo});
+        before = upTo;
+      }
     }
     before = 1;
     for (size_t k = begin; k < end; ++k) {
@@ -200,16 +207,18 @@ class Matching {
   int choice_;
   DimContext* context_;
   Shape from_;
+  std::vector<Shape> parts_;  // of each, from the outermost
   ReshapeDims result_;
 };
 
 }  // namespace
 
 std::optional<ReshapeDims> reshapeDims(const Shape& from, const std::vector<int64_t>& target,
-                                       const DimExample& valueOf, const SecondExample* second, int choice) {
+                                       const DimExample& valueOf, const SecondExample* second, int choice,
+                                       const PartsOfAxis& partsOf) {
   if (std::any_of(target.begin(), target.end(), [](int64_t size) { return size < 1; })) return std::nullopt;
   if (second != nullptr && second->target.size() != target.size()) return std::nullopt;
-  return Matching(from, target, valueOf, second, choice).run();
+  return Matching(from, target, valueOf, second, choice, partsOf).run();
 }
 
 }  // namespace dyn

@@ -29,8 +29,11 @@ struct SecondExample {
   DimExample valueOf;
   std::vector<int64_t> target;
 };
+// `partsOf`: the dims that an axis was made of, from the outermost; empty where that is not known. It says
+// where the elements of each are.
+using PartsOfAxis = std::function<Shape(size_t)>;
 std::optional<ReshapeDims> reshapeDims(const Shape& from, const std::vector<int64_t>& target,
-                                       const DimExample& valueOf, const SecondExample* second,
-                                       int choice = 0);
+                                       const DimExample& valueOf, const SecondExample* second, int choice = 0,
+                                       const PartsOfAxis& partsOf = {});
 
 }  // namespace dyn

@@ -7,6 +7,7 @@
 #include "app/engine/generalise/generalise.h"
 #include "app/engine/model/compare.h"
 #include "app/engine/run/runner.h"
+#include "app/session/handlers/generalise_trials.h"
 #include "app/session/handlers/read_again.h"
 #include "app/session/session_state.h"
 #include "compiler/infer/infer.h"
@@ -36,49 +37,6 @@ GeneraliseResult::Change openingChange(const Opening& opening) {
   return {opening.place.toString(), opening.op, opening.what, opening.why, opening.doubtful};
 }
 
-// The results of a run with these inputs, in order.
-Result<std::vector<NamedValue>> resultsOfRun(SessionState& state, LoadedModel& model,
-                                             const CallInputs& inputs) {
-  DYN_TRY(dyn_module * program, model.program());
-  DYN_TRY(Runner runner, Runner::create(program, &model.imported(), model.signature(), state.now.options));
-  RunResult result;
-  DYN_CHECK(runner.run(inputs, RunRequest(), state.interruption, result));
-  return std::move(result.outputs);
-}
-
-Result<CallInputs> inputsAt(SessionState& state, const LoadedModel& model, const DimValues& sizes) {
-  std::vector<DimSpec> specs;
-  for (const auto& [name, value] : sizes) {
-    DYN_TRY(DimSpec spec, parseDimSpec(name + "=" + std::to_string(value)));
-    specs.push_back(std::move(spec));
-  }
-  return makeInputs(model.signature(), specs, {}, state.now.options.seed, {});
-}
-
-// At the example's sizes the opened model has to compute the same, but for rounding: a table that an
-// exporter had computed may be computed here in another order. Whether it is the same to the bit.
-Result<bool> compareAtExample(SessionState& state, LoadedModel& fixed, LoadedModel& open,
-                              const DimValues& fixedSizes, const DimValues& sizes) {
-  constexpr Tolerance kRounding{.relative = 1e-5, .absolute = 1e-6, .ofTensor = true};
-  DYN_TRY(const CallInputs before, inputsAt(state, fixed, fixedSizes));
-  DYN_TRY(CallInputs after, inputsAt(state, open, sizes));
-  after.values = before.values;
-  DYN_TRY(const std::vector<NamedValue> wanted, resultsOfRun(state, fixed, before));
-  DYN_TRY(const std::vector<NamedValue> made, resultsOfRun(state, open, after));
-  bool same = true;
-  for (size_t i = 0; i < wanted.size(); ++i) {
-    const std::string difference = i < made.size() ? compareValues(made[i].value, wanted[i].value, kRounding)
-                                                   : std::string("it is not there");
-    if (!difference.empty())
-      return makeError(DiagnosticId::resultsDiffer,
-                       "output " + wanted[i].name +
-                           " of the opened model differs at the example's sizes: " + difference)
-          .note("nothing is written");
-    same = same && wanted[i].value.identical(made[i].value);
-  }
-  return same;
-}
-
 void removeFiles(const onnx::SavedFiles& written) {
   for (const auto& [path, bytes] : written.files) (void)std::remove(path.c_str());
 }
@@ -96,6 +54,29 @@ std::vector<DimValues> otherSizes(const Generalised& opened) {
   for (DimValues& one : std::array<DimValues, 2>{smaller, larger})
     if (one != opened.sizes) others.push_back(std::move(one));
   return others;
+}
+
+DimValues doubledSizes(const Generalised& opened) {
+  DimValues doubled;
+  for (const auto& [name, size] : opened.sizes) {
+    const auto limit = opened.limits.find(name);
+    doubled[name] = limit == opened.limits.end() || 2 * size <= limit->second ? 2 * size : size;
+  }
+  return doubled;
+}
+
+// A run at these sizes, and why it failed.
+Result<GeneraliseResult::Trial> trialAt(SessionState& state, LoadedModel& open, const DimValues& sizes) {
+  GeneraliseResult::Trial trial{sizes, ""};
+  const Result<CallInputs> inputs = inputsAt(state, open, sizes);
+  if (!inputs.ok()) {
+    trial.failure = inputs.error().message;
+    return trial;
+  }
+  const auto made = resultsOfRun(state, open, *inputs);
+  if (!made.ok() && made.error().id == DiagnosticId::cancelled) return Error(made.error());
+  if (!made.ok()) trial.failure = made.error().message;
+  return trial;
 }
 
 // An opened dim that can only be what it was: what asks for that.
@@ -206,17 +187,28 @@ Result<View> handle_generalise([[maybe_unused]] SessionState& state, [[maybe_unu
     return Error(same.error());
   }
   result.sameBits = *same;
+  const Result<std::string> mixed =
+      mixedRows(state, *original, *open, openBefore, opened, /*decided=*/request.second != nullptr);
+  if (!mixed.ok() || !mixed->empty()) removeFiles(written);
+  if (!mixed.ok()) return Error(mixed.error());
+  if (!mixed->empty())
+    return makeError(DiagnosticId::shapeMismatch, "the model cannot be opened: " + *mixed)
+        .note("an export at 2 or more says which, or --second decides")
+        .note("nothing is written");
+  const auto fails = [](const auto& trial) { return !trial.failure.empty(); };
   for (const DimValues& sizes : otherSizes(opened)) {
-    GeneraliseResult::Trial trial{sizes, ""};
-    Result<CallInputs> inputs = inputsAt(state, *open, sizes);
-    if (inputs.ok()) {
-      const auto made = resultsOfRun(state, *open, *inputs);
-      if (!made.ok() && made.error().id == DiagnosticId::cancelled) return Error(made.error());
-      if (!made.ok()) trial.failure = made.error().message;
-    } else {
-      trial.failure = inputs.error().message;
-    }
-    result.trials.push_back(std::move(trial));
+    DYN_TRY(result.trials.emplace_back(), trialAt(state, *open, sizes));
+  }
+  // Of a model of strides the doubled sizes fit where others do not.
+  if (!result.trials.empty() && std::all_of(result.trials.begin(), result.trials.end(), fails)) {
+    DYN_TRY(result.trials.emplace_back(), trialAt(state, *open, doubledSizes(opened)));
+  }
+  if (!result.trials.empty() && std::all_of(result.trials.begin(), result.trials.end(), fails)) {
+    removeFiles(written);
+    return makeError(DiagnosticId::shapeMismatch,
+                     "the model cannot be opened: it runs at no other size that was tried: " +
+                         result.trials.front().failure)
+        .note("nothing is written");
   }
   return makeView(std::move(result));
 #else

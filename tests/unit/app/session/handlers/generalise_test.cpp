@@ -60,6 +60,44 @@ TEST_F(ReshapeTarget, SaysWhatTheNumbersLeaveOpen) {
   EXPECT_EQ(opened({seq_, number(3)}, {6, 32}), "none");
 }
 
+// [batch*seq, 8] of batch = seq: what it was made of says where each is.
+TEST_F(ReshapeTarget, FollowsTheOrderOfTheParts) {
+  const DimExample same = [](Dim dim) -> std::optional<int64_t> {
+    DimBinding example;
+    for (const SymbolId symbol : symbolsOf(dim)) example.set(symbol, 8);
+    const Result<int64_t> value = evaluate(dim, example);
+    return value.ok() ? std::optional<int64_t>(*value) : std::nullopt;
+  };
+  const auto with = [&](const Shape& parts) {
+    const auto made = reshapeDims({batch_ * seq_, number(8)}, {8, 8, 8}, same, nullptr, 0,
+                                  [&](size_t axis) { return axis == 0 ? parts : Shape(); });
+    return made ? toString(made->target) + (made->choicesCount > 1 ? "?" : "") : "none";
+  };
+  EXPECT_EQ(with({seq_, batch_}), "(seq, batch, 8)");
+  EXPECT_EQ(with({batch_, seq_}), "(batch, seq, 8)");
+  EXPECT_THAT(with({}), HasSubstr("?"));
+}
+
+TEST(ConstantPattern, NumbersInEqualSteps) {
+  const auto of = [](const std::vector<int64_t>& values) {
+    return *patternOf(HostTensor::vectorInt(Dtype::i64, values), 0);
+  };
+  EXPECT_EQ(of({0, 9, 18}).kind, ConstantPattern::Kind::linear);
+  EXPECT_EQ(of({0, 9, 18}).step, 9);
+  EXPECT_EQ(of({3, 2, 1, 0}).anchor, ConstantPattern::Anchor::end);
+  EXPECT_EQ(of({-2, -1, 0, 1, 2}).anchor, ConstantPattern::Anchor::middle);
+  EXPECT_EQ(of({5, 4, 2}).kind, ConstantPattern::Kind::table);
+  const std::vector<double> line{-1, -0.5, 0, 0.5, 1}, shares{0.125, 0.375, 0.625, 0.875}, slope{0, 0.3, 0.6};
+  const auto ofReal = [](const std::vector<double>& values) {
+    return *patternOf(HostTensor::vectorReal(Dtype::f32, values), 0);
+  };
+  EXPECT_EQ(ofReal(line).kind, ConstantPattern::Kind::span);
+  EXPECT_TRUE(ofReal(line).reachesEnd);
+  EXPECT_EQ(ofReal(shares).kind, ConstantPattern::Kind::span);
+  EXPECT_EQ(ofReal(shares).offset, 0.5);
+  EXPECT_EQ(ofReal(slope).kind, ConstantPattern::Kind::table);
+}
+
 TEST(ConstantPattern, OfWhatExportersFold) {
   const std::vector<int64_t> counted{5, 6, 7}, other{5, 6, 8}, equal{4, 4, 4};
   EXPECT_EQ(patternOf(HostTensor::vectorInt(Dtype::i64, counted), 0)->kind, ConstantPattern::Kind::counted);
@@ -250,6 +288,137 @@ TEST_F(Generalise, AnAxisThatIsOpenAlready) {
   EXPECT_THAT(with("y", ".0=n"), HasSubstr("it is open already: n"));
   EXPECT_THAT(with("z", ".0=m:12"), HasSubstr("the model calls it n"));
   EXPECT_THAT(with("w", ".1=c:9"), HasSubstr("its size is 8"));
+}
+
+// The state before the first step, of an export at batch 3: a constant, or one that is expanded.
+TEST_F(Generalise, AStateOfTheExamplesBatch) {
+  EXPECT_EQ(opened(R"(fn @main(%x: Tensor[(5, 3, 2), f32]) {
+  %h = constant() {value = f32[1, 3, 2] [[[0, 0], [0, 0], [0, 0]]]}
+  %size = concat(shape(%x) {start = 1, end = 2}, shape(%x) {start = 2, end = 3}) {axis = 0}
+  return reshape(gather(%h, constant() {value = i64[] 0}) {axis = 0}, %size) {allowzero = 1}
+})",
+                   {"x.1=batch"}),
+            "Tensor[(batch, 2), f32]");
+  EXPECT_EQ(opened(R"(fn @main(%y: Tensor[(5, 3, 2), f32]) {
+  %h = constant() {value = f32[1, 3, 2] [[[1, 2], [1, 2], [1, 2]]]}
+  %size = concat(constant() {value = i64[1] [1]}, shape(%y) {start = 1, end = 3}) {axis = 0}
+  return expand(%h, %size)
+})",
+                   {"y.1=rows"}),
+            "Tensor[(1, rows, 2), f32]");
+}
+
+// mask[b, i] by coordinates, as transformers write it.
+constexpr const char* kCoordinates = R"(fn @main(%mask: Tensor[(ROWS, 3), i64], %x: Tensor[(ROWS, 3), i64]) {
+  return add(%x, gather_nd(%mask, constant() {value = i64[ROWS, 3, 2] INDEX}))
+})";
+
+std::string coordinatesOf(const std::string& rows, const std::string& index) {
+  std::string text = kCoordinates;
+  for (size_t at = 0; (at = text.find("ROWS", at)) != std::string::npos;) text.replace(at, 4, rows);
+  return text.replace(text.find("INDEX"), 5, index);
+}
+
+TEST_F(Generalise, ALookupByCoordinates) {
+  const std::vector<std::string> axes{"mask.0=batch", "mask.1=seq", "x.0=batch", "x.1=seq"};
+  EXPECT_EQ(opened(coordinatesOf("2", "[[[0, 0], [0, 1], [0, 2]], [[1, 0], [1, 1], [1, 2]]]"), axes),
+            "Tensor[(batch, seq), i64]");
+}
+
+TEST_F(Generalise, ALookupByCoordinatesOfOneRow) {
+  EXPECT_EQ(opened(coordinatesOf("1", "[[[0, 0], [0, 1], [0, 2]]]"),
+                   {"mask.0=batch", "mask.1=seq", "x.0=batch", "x.1=seq"}),
+            "Tensor[(batch, seq), i64]");
+  EXPECT_EQ(result_.openings[0].what, "the row 0 becomes the rows 0 to batch - 1");
+  EXPECT_TRUE(result_.openings[0].doubtful);
+}
+
+// Heads beside a batch and a sequence of one size: only one of the forms needs no size to be another.
+TEST_F(Generalise, SizesThatAreEqualByChance) {
+  EXPECT_EQ(opened(R"(fn @main(%x: Tensor[(4, 4, 8), f32]) {
+  %q = transpose(reshape(%x, constant() {value = i64[3] [4, 16, 2]})) {perm = [1, 0, 2]}
+  %y = reshape(transpose(%q) {perm = [1, 0, 2]}, constant() {value = i64[2] [16, 8]})
+  return add(reshape(%y, constant() {value = i64[3] [4, 4, 8]}), %x)
+})",
+                   {"x.0=seq", "x.1=batch"}),
+            "Tensor[(seq, batch, 8), f32]");
+}
+
+TEST_F(Generalise, SlicesUpToASizeOfTheExample) {
+  const auto sliced = [&](const std::string& name, const std::string& bounds) {
+    return opened("fn @main(%" + name + ": Tensor[(12, 2), f32]) {\n  %p = pad(%" + name +
+                      ", constant() {value = i64[4] [0, 0, 4, 0]})\n  return slice(" + bounds +
+                      ", constant() {value = i64[1] [0]})\n}",
+                  {name + ".0=n_" + name});
+  };
+  EXPECT_EQ(sliced("x", "%p, constant() {value = i64[1] [0]}, constant() {value = i64[1] [12]}"),
+            "Tensor[(n_x, 2), f32]");
+  EXPECT_EQ(sliced("z",
+                   "%z, constant() {value = i64[1] [-12]}, constant() {value = i64[1] "
+                   "[9223372036854775807]}"),
+            "Tensor[(n_z, 2), f32]");
+  EXPECT_THAT(sliced("w", "%w, constant() {value = i64[1] [0]}, constant() {value = i64[1] [6]}"),
+              HasSubstr("may be a half"));
+}
+
+TEST_F(Generalise, PlacesThatAreNumbers) {
+  const auto placed = [&](const std::string& name, const std::string& index) {
+    return opened("fn @main(%" + name + ": Tensor[(4, 2), f32]) {\n  return gather(%" + name +
+                      ", constant() {value = " + index + "}) {axis = 0}\n}",
+                  {name + ".0=n_" + name});
+  };
+  EXPECT_EQ(placed("x", "i64[4] [3, 2, 1, 0]"), "Tensor[(n_x, 2), f32]");
+  EXPECT_EQ(placed("y", "i64[] 3"), "Tensor[(2), f32]");
+  EXPECT_EQ(result_.openings[0].what, "the place 3 of axis 0 becomes the last");
+  EXPECT_THAT(placed("z", "i64[3] [0, 2, 3]"), HasSubstr("numbered places of n_z"));
+}
+
+TEST_F(Generalise, ALoopThatWasUnrolledIsRefused) {
+  EXPECT_THAT(opened(R"(fn @main(%x: Tensor[(3, 2), f32]) {
+  %a = gather(%x, constant() {value = i64[] 0}) {axis = 0}
+  %b = gather(%x, constant() {value = i64[] 1}) {axis = 0}
+  %c = gather(%x, constant() {value = i64[] 2}) {axis = 0}
+  return add(add(%a, %b), %c)
+})",
+                     {"x.0=n"}),
+              HasSubstr("the export unrolled a loop"));
+}
+
+// Messages of a graph's edges, summed at its nodes.
+TEST_F(Generalise, TheBaseOfSumsAtNumberedPlaces) {
+  const std::string text =
+      R"(fn @main(%x_: Tensor[(5, 2), f32], %to_: Tensor[(EDGES, 2), i64], %m_: Tensor[(EDGES, 2), f32]) {
+  %zeros = constant() {value = f32[5, 2] [[0, 0], [0, 0], [0, 0], [0, 0], [0, 0]]}
+  return scatter_elements(%zeros, %to_, %m_) {axis = 0, reduction = "add"}
+})";
+  const auto with = [&](const std::string& edges, const std::string& suffix) {
+    std::string made = text;
+    for (size_t at = 0; (at = made.find("EDGES", at)) != std::string::npos;) made.replace(at, 5, edges);
+    for (const std::string name : {"x_", "to_", "m_"})
+      for (size_t at = 0; (at = made.find("%" + name, at)) != std::string::npos; ++at)
+        made.insert(at + 1 + name.size(), suffix);
+    return opened(made, {"x_" + suffix + ".0=n" + suffix, "to_" + suffix + ".0=e" + suffix,
+                         "m_" + suffix + ".0=e" + suffix});
+  };
+  EXPECT_EQ(with("7", "1"), "Tensor[(n1, 2), f32]");
+  EXPECT_THAT(with("5", "2"), HasSubstr("which may be e2 or n2"));
+}
+
+TEST_F(Generalise, AResultOfTheExamplesSizeIsRefused) {
+  EXPECT_THAT(opened(R"(fn @main(%x: Tensor[(12, 2), f32]) {
+  %mean = reduce_mean(%x, constant() {value = i64[1] [0]}) {keepdims = 1}
+  return add(%mean, constant() {value = f32[12, 1] [[1], [5], [2], [1], [7], [1], [2], [8], [1], [2], [1], [3]]})
+})",
+                     {"x.0=n"}),
+              HasSubstr("a result has 12 entries"));
+}
+
+TEST_F(Generalise, WindowsThatPartAnAxisAreRefused) {
+  EXPECT_THAT(opened(R"(fn @main(%x: Tensor[(1, 2, 24), f32]) {
+  return average_pool(%x) {kernel_shape = [12], strides = [12]}
+})",
+                     {"x.2=n"}),
+              HasSubstr("its windows may be parts"));
 }
 
 TEST_F(Generalise, AWeightIsRefused) {
