@@ -75,6 +75,12 @@ Result<HostTensor> cacheOfRows(const std::vector<CacheRow>& rows, const CacheAxe
       box.extents[*axes.rows] = 1;
     }
     if (axes.position) {
+      const int64_t there = dyn_value_shape(row.cache)[*axes.position];
+      if (row.begin + row.length > there)
+        return makeError(DiagnosticId::unsupportedFeature,
+                         "unsupported: a cache that does not keep all positions: it has " +
+                             std::to_string(there) + " where a sequence has " +
+                             std::to_string(row.begin + row.length));
       box.from[*axes.position] = row.begin;
       box.to[*axes.position] = row.targetBegin;
       box.extents[*axes.position] = row.length;

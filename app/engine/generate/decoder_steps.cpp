@@ -413,9 +413,10 @@ bool DecoderSteps::mayTakePrefixes() const {
 Result<bool> DecoderSteps::findPrefixes(const DecoderBatch& batch, const std::vector<int64_t>& prompt,
                                         const std::vector<float>& scores, Interruption& interruption) {
   const size_t before = prompt.size() - std::min(prompt.size() - 1, kTrialTokens);
-  DYN_TRY(DecoderBatch part, batchOf({{&batch, 0, static_cast<int64_t>(before)}}));
+  Result<DecoderBatch> part = batchOf({{&batch, 0, static_cast<int64_t>(before)}});
+  if (!part.ok()) return false;  // it does not keep all positions
   const std::vector<int64_t> last(prompt.begin() + static_cast<ptrdiff_t>(before), prompt.end());
-  const Result<ScoreRows> again = run(part, {last}, interruption);
+  const Result<ScoreRows> again = run(*part, {last}, interruption);
   if (!again.ok() && again.error().id == DiagnosticId::cancelled) return Error{again.error()};
   return again.ok() && agree(scores, (*again)[0], tolerance());
 }

@@ -54,6 +54,14 @@ TEST_F(CacheRows, ARowKeepsItsOwnPositions) {
   EXPECT_THAT(elementsOf(*made), ElementsAre(14, 15, 16, 17, 20, 21, 22, 23));
 }
 
+// As of a model that crops its caches to a window.
+TEST_F(CacheRows, ACacheWithFewerPositionsThanItsRowIsRefused) {
+  const VmValue from = cache(2, 3);
+  const Result<HostTensor> made = cacheOfRows({{from.get(), 1, 1, 3, 0}}, {0, 2}, 3);
+  ASSERT_FALSE(made.ok());
+  EXPECT_THAT(made.error().message, testing::HasSubstr("it has 3 where a sequence has 4"));
+}
+
 TEST_F(CacheRows, RowsOfTwoCachesArePaddedWithZerosOrNoise) {
   const VmValue one = cache(1, 1), other = cache(1, 2);
   const std::vector<CacheRow> rows{{one.get(), 0, 0, 1, 1}, {other.get(), 0, 0, 2, 0}};
