@@ -29,8 +29,8 @@ struct CacheAxes {
 };
 
 // Puts rows behind each other into a cache of `span` positions; the rest is `filler`'s values, or zeros where
-// there is none. Errors: unsupportedFeature where the elements cannot be read on the host, and of a cache with
-// fewer positions than its row.
+// there is none. Errors: unsupportedFeature where the elements cannot be read on the host, and of a cache
+// with fewer positions than its row.
 Result<HostTensor> cacheOfRows(const std::vector<CacheRow>& rows, const CacheAxes& axes, int64_t span,
                                double (*filler)(int64_t) = nullptr);
 
