@@ -50,6 +50,8 @@ expect 0 updated open.txt --update
 expect 0 '' open.txt
 golden llvm.txt '# run: echo x' '# needs: onnx llvm' ---- y
 expect 77 'no llvm' llvm.txt
+golden cpu.txt '# run: echo x' '# needs: llvm cpu' ---- x
+expect 1 'no part of a build is called cpu' cpu.txt
 golden onnx.txt '# run: echo x' '# needs: onnx' ---- y
 expect 1 '+x' onnx.txt
 golden program.txt '# run: dynrepl run %s' ---- y
