@@ -303,7 +303,7 @@ Picture resized(const Picture& picture, int64_t height, int64_t width) {
   return result;
 }
 
-Picture withChannels(const Picture& picture, int channels) {
+Picture withChannels(Picture picture, int channels) {
   if (picture.channels == channels) return picture;
   Picture result{picture.width, picture.height, channels, {}};
   const size_t count = static_cast<size_t>(picture.width * picture.height),

@@ -36,6 +36,6 @@ bool isPictureName(const std::string& path);
 Picture resized(const Picture& picture, int64_t height, int64_t width);
 // With so many channels (1, 3 or 4): grey is the luma of red, green and blue, alpha is opaque where there is
 // none, and dropped where it is not asked for.
-Picture withChannels(const Picture& picture, int channels);
+Picture withChannels(Picture picture, int channels);
 
 }  // namespace dyn

@@ -55,9 +55,9 @@ int32_t pixels(const DynBuiltinCall* call) {
     if (call->argumentCount != 2 || call->arguments[1].dtype != DYN_I64 || call->arguments[1].elements != 1)
       return dyn_custom_fault(call, DYN_BAD_INPUT, "the order of channels is one number");
     const auto order = static_cast<PixelOrder>(*static_cast<const int64_t*>(call->arguments[1].data));
-    const Result<Picture> read = decodePicture(encoded(*call), "the input");
+    Result<Picture> read = decodePicture(encoded(*call), "the input");
     if (!read.ok()) return report(*call, read.error());
-    Picture picture = withChannels(*read, order == PixelOrder::grayscale ? 1 : 3);
+    Picture picture = withChannels(*std::move(read), order == PixelOrder::grayscale ? 1 : 3);
     if (result.dtype != DYN_U8 || result.rank != 3 || result.shape[0] != picture.height ||
         result.shape[1] != picture.width || result.shape[2] != picture.channels)
       return dyn_custom_fault(call, DYN_BAD_INPUT, "the result is of another size than the picture");

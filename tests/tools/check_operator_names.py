@@ -16,13 +16,13 @@ WORDS = set("""constant dims_value dim_value fused into strided device_copy allo
 REWRITES = {
     "app/engine/generalise/generalise.cpp": "gather matmul split unsqueeze",
     "app/engine/generalise/generaliser.cpp":
-        "cast check_values concat expand gather gather_nd reduce_prod reshape resize scatter_elements "
+        "cast check_values concat expand gather gather_nd range reduce_prod reshape resize scatter_elements "
         "scatter_nd shape slice squeeze unsqueeze",
     "app/engine/generalise/generaliser_constants.cpp":
-        "add cast div expand less_equal logical_not mul range reshape slice where",
+        "add cast div expand less_equal logical_not mul slice where",
     "app/engine/generalise/generaliser_ends.cpp": "cast",
     "app/engine/generalise/generaliser_lookup.cpp":
-        "add average_pool cast concat expand gather identity max_pool mul range reshape scatter_elements "
+        "add average_pool cast concat expand gather identity max_pool mul scatter_elements "
         "scatter_nd slice unsqueeze",
     "app/engine/generalise/generaliser_numbers.cpp":
         "abs add argmax cast clip div einsum expand matmul max min mod mul neg pow range reduce_mean "

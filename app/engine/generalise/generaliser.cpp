@@ -448,6 +448,25 @@ ValueId Generaliser::dimsValue(std::vector<const Op*>& to, const Shape& dims, co
   return emit(to, ops::dims_valueOp, {}, Attributes{{"value", dims}}, place);
 }
 
+ValueId Generaliser::constantValue(std::vector<const Op*>& to, HostTensor tensor,
+                                   const SourceLocation& place) {
+  return emit(to, ops::constantOp, {}, Attributes{{"value", std::move(tensor)}}, place);
+}
+
+ValueId Generaliser::numbersAlong(std::vector<const Op*>& to, Dim begin, Dim count, size_t rank, size_t axis,
+                                  const SourceLocation& place) {
+  const auto number = [&](Dim dim) {
+    const std::optional<int64_t> fixed = dim.constant();
+    return fixed ? constantValue(to, HostTensor::scalarInt(Dtype::i64, *fixed), place)
+                 : emit(to, ops::dim_valueOp, {}, Attributes{{"value", Shape{dim}}}, place);
+  };
+  const ValueId first = number(begin), end = number(begin + count), step = number(ir_.dims().constant(1));
+  Shape shape(rank, ir_.dims().constant(1));
+  shape[axis] = count;
+  const ValueId numbers = emit(to, ops::rangeOp, {first, end, step}, {}, place);
+  return emit(to, ops::reshapeOp, {numbers, dimsValue(to, shape, place)}, {}, place);
+}
+
 void Generaliser::replaceByDims(size_t at, size_t slot, const Shape& dims) {
   std::vector<const Op*> made;
   const ValueId value = dimsValue(made, dims, ops_[at]->place);

@@ -85,7 +85,7 @@ class Generaliser {
   // The lengths of sums (true) and of positions that a value is computed of, element by element.
   std::unordered_map<ValueId, std::vector<std::pair<Dim, bool>>> lengthsOfValues() const;
   Dim lengthOfNumber(const Op& op, double number, Type other, Dim length, bool isSum) const;
-  bool refusePositions();
+  void refusePositions();
   // A size that no result has, while one has a number as large.
   void refuseFixedResults();
   // Those that cannot be told from one: a person has to look.
@@ -133,6 +133,10 @@ class Generaliser {
                Attributes attributes, const SourceLocation& place);
   void insertBefore(size_t& at, const std::vector<const Op*>& made);
   ValueId dimsValue(std::vector<const Op*>& to, const Shape& dims, const SourceLocation& place);
+  ValueId constantValue(std::vector<const Op*>& to, HostTensor tensor, const SourceLocation& place);
+  // The numbers from `begin` on, as many as `count`, i64, along one axis of so many.
+  ValueId numbersAlong(std::vector<const Op*>& to, Dim begin, Dim count, size_t rank, size_t axis,
+                       const SourceLocation& place);
   void replaceByDims(size_t at, size_t slot, const Shape& dims);
 
   // Is the dim made of symbols of inputs alone?

@@ -19,9 +19,7 @@ Generaliser::Linear Generaliser::linearConstant(std::vector<const Op*>& made, co
                                                 const SourceLocation& place) {
   using Anchor = ConstantPattern::Anchor;
   Linear linear;
-  const auto constantOp = [&](HostTensor tensor) {
-    return emit(made, ops::constantOp, {}, Attributes{{"value", std::move(tensor)}}, place);
-  };
+  const auto constantOp = [&](HostTensor tensor) { return constantValue(made, std::move(tensor), place); };
   const auto asElements = [&](ValueId value) {
     return constant.dtype() == Dtype::i64
                ? value
@@ -34,12 +32,7 @@ Generaliser::Linear Generaliser::linearConstant(std::vector<const Op*>& made, co
   const auto number = [&](Dim one) {
     return emit(made, ops::dim_valueOp, {}, Attributes{{"value", Shape{one}}}, place);
   };
-  ValueId numbers =
-      emit(made, ops::rangeOp,
-           {number(start), number(start + dim), constantOp(HostTensor::scalarInt(Dtype::i64, 1))}, {}, place);
-  Shape along(constant.shape().size(), ir_.dims().constant(1));
-  along[wanted.axis] = dim;
-  numbers = asElements(emit(made, ops::reshapeOp, {numbers, dimsValue(made, along, place)}, {}, place));
+  ValueId numbers = asElements(numbersAlong(made, start, dim, constant.shape().size(), wanted.axis, place));
   std::string by = std::to_string(static_cast<int64_t>(pattern.step));
   const double size = std::abs(pattern.step);
   if (pattern.step != 1) {
@@ -80,22 +73,15 @@ Generaliser::Linear Generaliser::spanConstant(std::vector<const Op*>& made, cons
   Linear linear;
   const Dtype dtype = constant.dtype();
   const Dim dim = wanted.dim;
-  const auto constantOp = [&](HostTensor tensor) {
-    return emit(made, ops::constantOp, {}, Attributes{{"value", std::move(tensor)}}, place);
-  };
+  const auto constantOp = [&](HostTensor tensor) { return constantValue(made, std::move(tensor), place); };
   const auto number = [&](Dim one) {
     return emit(made, ops::dim_valueOp, {}, Attributes{{"value", Shape{one}}}, place);
   };
   const auto asReal = [&](ValueId value) {
     return emit(made, ops::castOp, {value}, Attributes{{"to", dtype}}, place);
   };
-  ValueId value = emit(made, ops::rangeOp,
-                       {constantOp(HostTensor::scalarInt(Dtype::i64, 0)), number(dim),
-                        constantOp(HostTensor::scalarInt(Dtype::i64, 1))},
-                       {}, place);
-  Shape along(constant.shape().size(), ir_.dims().constant(1));
-  along[wanted.axis] = dim;
-  value = asReal(emit(made, ops::reshapeOp, {value, dimsValue(made, along, place)}, {}, place));
+  ValueId value =
+      asReal(numbersAlong(made, ir_.dims().constant(0), dim, constant.shape().size(), wanted.axis, place));
   if (pattern.offset != 0)
     value = emit(made, ops::addOp, {value, constantOp(HostTensor::scalar(dtype, pattern.offset))}, {}, place);
   const Dim steps = pattern.reachesEnd ? max(dim - 1, ir_.dims().constant(1)) : dim;
@@ -146,15 +132,10 @@ std::string Generaliser::openConstant(const Wanted& wanted, const HostTensor& co
   for (const int64_t each : constant.shape()) dims.push_back(ir_.dims().constant(each));
   dims[wanted.axis] = wanted.dim;
   const auto constantOp = [&](HostTensor tensor) {
-    return emit(made, ops::constantOp, {}, Attributes{{"value", std::move(tensor)}}, reader.place);
+    return constantValue(made, std::move(tensor), reader.place);
   };
-  const auto counted = [&](int64_t start) {
-    return emit(
-        made, ops::rangeOp,
-        {constantOp(HostTensor::scalarInt(Dtype::i64, start)),
-         emit(made, ops::dim_valueOp, {}, Attributes{{"value", Shape{wanted.dim + start}}}, reader.place),
-         constantOp(HostTensor::scalarInt(Dtype::i64, 1))},
-        {}, reader.place);
+  const auto numbers = [&](int64_t begin, size_t axis) {
+    return numbersAlong(made, ir_.dims().constant(begin), wanted.dim, dims.size(), axis, reader.place);
   };
   switch (pattern->kind) {
     case ConstantPattern::Kind::uniform:
@@ -164,10 +145,9 @@ std::string Generaliser::openConstant(const Wanted& wanted, const HostTensor& co
       why = "its elements are equal along axis " + std::to_string(wanted.axis);
       break;
     case ConstantPattern::Kind::counted: {
-      value = counted(pattern->start);
+      value = numbers(pattern->start, wanted.axis);
       if (constant.dtype() != Dtype::i64)
         value = emit(made, ops::castOp, {value}, Attributes{{"to", constant.dtype()}}, reader.place);
-      value = emit(made, ops::reshapeOp, {value, dimsValue(made, dims, reader.place)}, {}, reader.place);
       what = "becomes the numbers from " + std::to_string(pattern->start) + ", as many as " +
              wanted.dim.toString();
       why = "its elements count up";
@@ -187,14 +167,8 @@ std::string Generaliser::openConstant(const Wanted& wanted, const HostTensor& co
     }
     case ConstantPattern::Kind::causal: {
       dims[dims.size() - 1] = dims[dims.size() - 2] = wanted.dim;
-      const auto positions = [&](Shape shape) {
-        const ValueId numbers = counted(0);
-        return emit(made, ops::reshapeOp, {numbers, dimsValue(made, shape, reader.place)}, {}, reader.place);
-      };
-      Shape columns(dims.size(), ir_.dims().constant(1)), rows = columns;
-      columns[dims.size() - 1] = rows[dims.size() - 2] = wanted.dim;
-      const ValueId isWithin =
-          emit(made, ops::less_equalOp, {positions(columns), positions(rows)}, {}, reader.place);
+      const ValueId columns = numbers(0, dims.size() - 1), rows = numbers(0, dims.size() - 2);
+      const ValueId isWithin = emit(made, ops::less_equalOp, {columns, rows}, {}, reader.place);
       if (constant.dtype() == Dtype::boolean)
         value = pattern->within.intAt(0) != 0 ? isWithin
                                               : emit(made, ops::logical_notOp, {isWithin}, {}, reader.place);

@@ -76,19 +76,11 @@ bool Generaliser::openCoordinates(size_t at) {
     if (ones.empty() || !rows.isSymbol() || (!first.isConstant(1) && first != rows)) continue;
     if (!isZeroCoordinate(op.operands[1], k)) continue;
     std::vector<const Op*> made;
-    const auto number = [&](int64_t value) {
-      return emit(made, ops::constantOp, {}, Attributes{{"value", HostTensor::scalarInt(Dtype::i64, value)}},
-                  op.place);
-    };
-    const ValueId end = emit(made, ops::dim_valueOp, {}, Attributes{{"value", Shape{rows}}}, op.place);
-    ValueId numbers = emit(made, ops::rangeOp, {number(0), end, number(1)}, {}, op.place);
-    Shape shape(static_cast<size_t>(index.rank()), ir_.dims().constant(1));
-    shape[0] = rows;
-    numbers = emit(made, ops::reshapeOp, {numbers, dimsValue(made, shape, op.place)}, {}, op.place);
+    ValueId numbers =
+        numbersAlong(made, ir_.dims().constant(0), rows, static_cast<size_t>(index.rank()), 0, op.place);
     std::vector<int64_t> only(static_cast<size_t>(*depth), 0);
     only[static_cast<size_t>(k)] = 1;
-    const ValueId mask = emit(made, ops::constantOp, {},
-                              Attributes{{"value", HostTensor::vectorInt(Dtype::i64, only)}}, op.place);
+    const ValueId mask = constantValue(made, HostTensor::vectorInt(Dtype::i64, only), op.place);
     numbers = emit(made, ops::mulOp, {numbers, mask}, {}, op.place);
     if (index.dtype() != Dtype::i64)
       numbers = emit(made, ops::castOp, {numbers}, Attributes{{"to", index.dtype()}}, op.place);
@@ -242,17 +234,10 @@ bool Generaliser::openLookup(size_t at) {
   const Dim count = ir_.dims().symbolById(*ones.begin());
   size_t place = positionOf(*rows->product);
   std::vector<const Op*> made;
-  const auto number = [&](int64_t value) {
-    return emit(made, ops::constantOp, {}, Attributes{{"value", HostTensor::scalarInt(Dtype::i64, value)}},
-                op.place);
-  };
-  const ValueId end = emit(made, ops::dim_valueOp, {}, Attributes{{"value", Shape{count}}}, op.place);
-  ValueId numbers = emit(made, ops::rangeOp, {number(0), end, number(1)}, {}, op.place);
+  ValueId numbers = numbersAlong(made, ir_.dims().constant(0), count,
+                                 static_cast<size_t>(rows->numbers->rank()), 0, op.place);
   if (rows->numbers->dtype() != Dtype::i64)
     numbers = emit(made, ops::castOp, {numbers}, Attributes{{"to", rows->numbers->dtype()}}, op.place);
-  Shape shape(static_cast<size_t>(rows->numbers->rank()), ir_.dims().constant(1));
-  shape[0] = count;
-  numbers = emit(made, ops::reshapeOp, {numbers, dimsValue(made, shape, op.place)}, {}, op.place);
   note(op, "the row 0 becomes the rows 0 to " + count.toString() + " - 1",
        "it looks up elements row by row, and " + count.toString() + " was 1 in the example",
        request_.second == nullptr);

@@ -207,7 +207,7 @@ bool Generaliser::openLength() {
 
 // Positions that are moved or limited by a whole number of the example, such as those of a window that is as
 // wide as the sequence: what they look up is another at any other size.
-bool Generaliser::refusePositions() {
+void Generaliser::refusePositions() {
   const auto lengths = lengthsOfValues();
   for (const Op* op : ops_) {
     const bool moves = op->def == &ops::addOp || op->def == &ops::subOp || op->def == &ops::minOp ||
@@ -223,15 +223,13 @@ bool Generaliser::refusePositions() {
         for (const auto& [length, isSum] : known->second) {
           const auto size = static_cast<double>(valueOf(length).value_or(0));
           if (isSum || size < 3 || (number != size && number != 2 * size - 1 && number != 2 * size)) continue;
-          refuse(*op, "positions along " + length.toString() + " are computed with " +
-                          std::to_string(static_cast<int64_t>(number)) +
-                          ", which may be made of it: another export says so (--second)");
-          return true;
+          return refuse(*op, "positions along " + length.toString() + " are computed with " +
+                                 std::to_string(static_cast<int64_t>(number)) +
+                                 ", which may be made of it: another export says so (--second)");
         }
       }
     }
   }
-  return false;
 }
 
 void Generaliser::suspectNumbers() {

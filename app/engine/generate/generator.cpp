@@ -144,7 +144,7 @@ Status Generator::startGroup(Started& started, const std::vector<Started>& all, 
     prompts.push_back(sequences_.at(sequence).history);
     const PrefixSource source = prefixFor(prompts.back(), all);
     sources.push_back(source.row);
-    shared = std::min(shared, source.length);
+    shared = std::min(shared, source.length());
   }
   if (shared > 0) {
     for (BatchRow& source : sources) source.length = static_cast<int64_t>(shared);
@@ -238,7 +238,7 @@ bool Generator::beginsForOthers(size_t sequence, const std::vector<Started>& sta
   if (!steps_->mayTakePrefixes() || !takesPrefixes_.value_or(true)) return false;
   const std::vector<int64_t>& prompt = sequences_.at(sequence).history;
   const size_t length = SharedPrefixes::lengthToHold(prompt, waitingPrompts());
-  return length > 0 && prefixFor(prompt, started).length < length;
+  return length > 0 && prefixFor(prompt, started).length() < length;
 }
 
 Status Generator::join(std::vector<Started>& started) {

@@ -6,6 +6,12 @@ namespace dyn {
 
 namespace {
 
+// How many tokens are the same from the first on.
+size_t commonLength(const std::vector<int64_t>& one, const std::vector<int64_t>& other) {
+  const auto [end, otherEnd] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
+  return static_cast<size_t>(end - one.begin());
+}
+
 // As many tokens of a prompt as a prefix may have.
 size_t mostOf(const std::vector<int64_t>& prompt) {
   return prompt.size() < SharedPrefixes::kLeastRest ? 0 : prompt.size() - SharedPrefixes::kLeastRest;
@@ -13,17 +19,11 @@ size_t mostOf(const std::vector<int64_t>& prompt) {
 
 }  // namespace
 
-size_t commonLength(const std::vector<int64_t>& one, const std::vector<int64_t>& other) {
-  const auto [end, otherEnd] = std::mismatch(one.begin(), one.end(), other.begin(), other.end());
-  return static_cast<size_t>(end - one.begin());
-}
-
 void PrefixSource::consider(const std::vector<int64_t>& tokens, const DecoderBatch& batch, size_t at,
                             const std::vector<int64_t>& prompt) {
   const size_t own = std::min({commonLength(tokens, prompt), mostOf(prompt),
                                static_cast<size_t>(std::max<int64_t>(0, batch.lengths[at]))});
-  if (own < SharedPrefixes::kLeast || own <= length) return;
-  length = own;
+  if (own < SharedPrefixes::kLeast || own <= length()) return;
   row = {&batch, at, static_cast<int64_t>(own)};
 }
 

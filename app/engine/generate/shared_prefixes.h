@@ -13,14 +13,11 @@
 
 namespace dyn {
 
-// How many tokens are the same from the first on.
-size_t commonLength(const std::vector<int64_t>& one, const std::vector<int64_t>& other);
-
 // Caches that a prompt may start behind.
 struct PrefixSource {
-  BatchRow row;       // row.length: as many positions as are shared; 0: there is no source
-  size_t length = 0;  // the same
+  BatchRow row{nullptr, 0, 0};  // its first `length` positions are shared; 0: there is no source
 
+  size_t length() const { return static_cast<size_t>(row.length); }
   // `row` holds the caches of `tokens`. Takes it where it is longer.
   void consider(const std::vector<int64_t>& tokens, const DecoderBatch& batch, size_t row,
                 const std::vector<int64_t>& prompt);

@@ -181,7 +181,7 @@ Result<Value> pictureValue(const Port& port, const MediaWords& words, const DimV
                                                         port.info.type)
           .note("write " + words.path + ",resize to give it the size of the input");
   }
-  picture = withChannels(picture, channels);
+  picture = withChannels(std::move(picture), channels);
   for (const std::vector<double>* list : {&options.mean, &options.deviation})
     if (list->size() != 1 && list->size() != static_cast<size_t>(channels))
       return makeError(DiagnosticId::usageError, "mean and std are one number, or one for each of " +

@@ -120,8 +120,8 @@ Result<std::string> mixedOutput(SessionState& state, LoadedModel& fixed, LoadedM
   }
   bool isAnyDoubled = false;
   for (size_t i = 0; ofBoth.ok() && i < ofBoth->size() && i < ofFirst.size(); ++i) {
-    isAnyDoubled = isAnyDoubled || doubledAxis(ofFirst[i].value, (*ofBoth)[i].value);
     const std::optional<size_t> axis = doubledAxis(ofFirst[i].value, (*ofBoth)[i].value);
+    isAnyDoubled = isAnyDoubled || axis;
     if (!axis || !sameShape(ofFirst[i].value, ofSecond[i].value)) continue;
     DYN_TRY(HostTensor wanted, stackedRows(ofFirst[i].value.tensor(), ofSecond[i].value.tensor(), *axis));
     if (!compareValues((*ofBoth)[i].value, Value(std::move(wanted)), kRounding).empty())

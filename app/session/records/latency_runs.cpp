@@ -5,6 +5,7 @@
 #include "app/engine/model/file_digest.h"
 #include "app/engine/model/model_flops.h"
 #include "app/engine/run/run_file.h"
+#include "app/engine/serving/served_program.h"
 #include "app/session/answers/limit_view.h"
 #include "app/session/explain/machine_limits.h"
 #include "app/session/records/run_records.h"

@@ -5,11 +5,12 @@
 
 #include "app/engine/latency/latency_lines.h"
 #include "app/engine/latency/latency_model.h"
-#include "app/engine/serving/served_program.h"
 #include "app/session/session_state.h"
 #include "app/session/views/predict_views.h"
 
 namespace dyn {
+
+class ServedProgram;
 
 // What the loaded model's time may depend on, as formulas of these dims.
 std::vector<std::string> latencyQuantitiesOf(LoadedModel& model, const std::vector<std::string>& dims);

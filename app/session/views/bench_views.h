@@ -49,12 +49,14 @@ struct ServeResult {
   int64_t runP50Ns = 0;                                 // of a run, with putting together and taking apart
   double throughputPerSecond = 0, busyShare = 0;
   int64_t deadlineNs = 0;                         // from its arrival on, of each request; 0: they have none
-  int64_t inTimeCount = 0, lateCount = 0;         // of those completed
+  int64_t lateCount = 0;                          // of those completed
   int64_t expiredCount = 0, infeasibleCount = 0;  // did not start in time; refused when they arrived
   std::string admissionText;  // what refuses them; "" where none is refused by its deadline
   int64_t loadNs = 0, compileNs = 0, kernelsCompiledCount = 0;
   std::string plotFile;                 // "" when none was written; the rest is of it
   std::vector<LoadPoint> loads, alone;  // by rising rate; the same one by one, where requests are joined
+
+  int64_t inTimeCount() const { return completedCount - lateCount; }
 };
 
 }  // namespace dyn

@@ -318,7 +318,6 @@ Status measure(SessionState& state, Server& server, const ServedCalls& served,
   result.longestLineCount = counts.longestQueue;
   result.completedCount = tally.latencies().count();
   result.lateCount = tally.lateCount();
-  result.inTimeCount = result.completedCount - result.lateCount;
   result.expiredCount = counts.count(AnswerKind::expired);
   result.infeasibleCount = counts.count(AnswerKind::infeasible);
   result.runsCount = counts.runs;

@@ -54,7 +54,7 @@ Json viewJson(const ServeResult& view) {
   Json deadline = nullptr;
   if (view.deadlineNs > 0)
     deadline = {{"deadline_ns", view.deadlineNs},
-                {"in_time_count", view.inTimeCount},
+                {"in_time_count", view.inTimeCount()},
                 {"late_count", view.lateCount},
                 {"expired_count", view.expiredCount},
                 {"infeasible_count", view.infeasibleCount},

@@ -54,7 +54,7 @@ namespace {
 std::string deadlineText(const ServeResult& view) {
   if (view.deadlineNs == 0) return "";
   const double share = view.requestsCount == 0 ? 100
-                                               : 100 * static_cast<double>(view.inTimeCount) /
+                                               : 100 * static_cast<double>(view.inTimeCount()) /
                                                      static_cast<double>(view.requestsCount);
   std::string text = fmt::format("{:.1f} % in time ({}): {} late, {} not begun", share,
                                  durationText(view.deadlineNs), view.lateCount, view.expiredCount);

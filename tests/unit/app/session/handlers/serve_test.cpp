@@ -343,10 +343,10 @@ TEST_F(DeadlineTest, RequestsAreInTimeLateOrNotBegun) {
   ASSERT_EQ(fault, "");
   EXPECT_EQ(result_.deadlineNs, 1'000'000'000'000);
   EXPECT_GT(result_.requestsCount, 0);
-  EXPECT_EQ(result_.inTimeCount, result_.requestsCount);
+  EXPECT_EQ(result_.inTimeCount(), result_.requestsCount);
   EXPECT_EQ(result_.admissionText, "");
   ASSERT_EQ(serve("--deadline 1e-9"), "");  // when it is submitted its time is over
-  EXPECT_EQ(result_.inTimeCount, 0);
+  EXPECT_EQ(result_.inTimeCount(), 0);
   EXPECT_EQ(result_.lateCount + result_.expiredCount, result_.requestsCount);
   ASSERT_EQ(serve("--deadline 1000 --admission deadline"), "");
   EXPECT_THAT(result_.admissionText, HasSubstr("all: there is no formula"));
