@@ -20,19 +20,25 @@ namespace {
 
 constexpr const char* kVersion = "dynrepl " DYN_VERSION;
 
-CLI::Validator numberCheck(const char* what, bool zeroToo) {
+CLI::Validator numberCheck(const char* what, bool (*isFine)(double)) {
   return CLI::Validator(
-      [what, zeroToo](std::string& text) {
+      [what, isFine](std::string& text) {
         char* end = nullptr;
         const double value = std::strtod(text.c_str(), &end);
-        const bool fine =
-            !text.empty() && *end == '\0' && std::isfinite(value) && (zeroToo ? value >= 0 : value > 0);
+        const bool fine = !text.empty() && *end == '\0' && std::isfinite(value) && isFine(value);
         return fine ? std::string() : "'" + text + "' is not a " + what;
       },
       "NUMBER");
 }
-CLI::Validator positiveCheck() { return numberCheck("positive number", false); }
-CLI::Validator notNegativeCheck() { return numberCheck("number of at least 0", true); }
+CLI::Validator positiveCheck() {
+  return numberCheck("positive number", [](double value) { return value > 0; });
+}
+CLI::Validator notNegativeCheck() {
+  return numberCheck("number of at least 0", [](double value) { return value >= 0; });
+}
+CLI::Validator finiteCheck() {
+  return numberCheck("finite number", [](double) { return true; });
+}
 
 std::string bytesCheck(const std::string& text) {
   const Result<int64_t> count = text == "0" ? Result<int64_t>(0) : parseBytes(text);
@@ -69,6 +75,8 @@ CLI::Option* addOption(CLI::App& app, const std::string& names, const OptionValu
       return addTyped<int64_t>(app, names, help)->check(notNegativeCheck());
     case OptionValue::Kind::natural:
       return addTyped<uint64_t>(app, names, help)->check(notNegativeCheck());
+    case OptionValue::Kind::number:
+      return addTyped<double>(app, names, help)->check(finiteCheck());
     case OptionValue::Kind::positive:
       return addTyped<double>(app, names, help)->check(positiveCheck());
     case OptionValue::Kind::notNegative:

@@ -1,5 +1,6 @@
 // Generators: decoders that continue prompts, as app/engine/generate does it.
 #include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <deque>
@@ -65,6 +66,7 @@ struct Token {
   GenerationEnd end = GenerationEnd::running;
   dyn_status status = DYN_OK;
   std::string message;
+  double score = 0;
 };
 
 // A prompt that was submitted and has not joined.
@@ -197,8 +199,9 @@ Result<std::unique_ptr<dyn_generator>> createGenerator(dyn_model& model, const d
     }
     DYN_TRY(made->ports, decoderPorts(made->signature, choices));
     made->ports.tokensCount = tokensCountOf(loaded->typed(), made->ports.ids);
-    const std::string why =
-        !decoder.given.empty() ? "inputs are given for one sequence" : whyRowsRunAlone(*loaded, made->ports);
+    std::string why = whyRowsRunAlone(*loaded, made->ports);
+    decoder.sharesRows = why.empty();
+    if (!decoder.given.empty()) why = "inputs are given for one sequence";
     made->sharing = why.empty() ? "along " + made->ports.batch : "one by one: " + why;
     if (!why.empty()) maxBatch = 1;
     const EndTokens end = endTokensBeside(loaded->info().path, asked.tokenizer ? asked.tokenizer : "");
@@ -242,6 +245,22 @@ Result<SamplingPolicy> samplingOf(const dyn_prompt& prompt) {
     return badArgument(
         "temperature and top_k are not negative, top_p is above 0 and at most 1, repetition_penalty is above "
         "0");
+  return policy;
+}
+
+Result<BeamPolicy> beamsOf(const dyn_prompt& prompt) {
+  BeamPolicy policy;
+  if (prompt.beam_count < 0 || prompt.beam_count > 1024)
+    return badArgument("beam_count is not from 0 to 1024");
+  if (prompt.beam_count > 0) policy.count = static_cast<size_t>(prompt.beam_count);
+  if (prompt.length_penalty != 0) policy.lengthPenalty = prompt.length_penalty;
+  if (!std::isfinite(policy.lengthPenalty)) return badArgument("length_penalty is no finite number");
+  policy.endsEarly = prompt.early_stopping != 0;
+  const bool draws = prompt.temperature != 0 || prompt.top_k != 0 || (prompt.top_p != 0 && prompt.top_p != 1);
+  if (policy.count > 1 && draws)
+    return badArgument(
+        "a beam search draws nothing: temperature, top_k and top_p stay unset where beam_count is "
+        "above 1");
   return policy;
 }
 
@@ -290,6 +309,7 @@ Status submitPrompt(dyn_generator& generator, const dyn_prompt& prompt, int64_t*
   SequenceRequest& request = made.request;
   DYN_TRY(request.prompt, idsOf(generator, prompt));
   DYN_TRY(request.sampling, samplingOf(prompt));
+  DYN_TRY(request.beams, beamsOf(prompt));
   if (prompt.max_new < 0) return badArgument("max_new is negative");
   request.maxNew = prompt.max_new > 0 ? prompt.max_new : kDefaultNew;
   request.stream = prompt.stream;
@@ -302,8 +322,10 @@ Status submitPrompt(dyn_generator& generator, const dyn_prompt& prompt, int64_t*
   SequenceText& text = *made.text;
   request.sink = [&generator, &text](size_t number, int64_t token) -> Result<bool> {
     DYN_TRY(std::string piece, text.add(token));
-    generator.tokens.push_back(
-        {static_cast<int64_t>(number), token, std::move(piece), GenerationEnd::running, DYN_OK, ""});
+    Token& made = generator.tokens.emplace_back();
+    made.sequence = static_cast<int64_t>(number);
+    made.id = token;
+    made.text = std::move(piece);
     return text.untilStop.hasEnded();
   };
   const std::lock_guard<std::mutex> lock(generator.mutex);
@@ -348,6 +370,7 @@ void giveEnds(dyn_generator& generator) {
     }
     Token& last = lastToken(generator, next->first, sequence);
     last.end = sequence.end;
+    last.score = sequence.score;
     if (sequence.end == GenerationEnd::interrupted) last.status = DYN_CANCELLED;
     Result<std::string> rest = next->second->finish();
     if (rest.ok()) last.text += *rest;
@@ -430,6 +453,7 @@ Status nextToken(dyn_generator& generator, dyn_token& target, bool& isThere) {
   made.end = endOf(given.end);
   made.status = given.status;
   made.message = given.message.c_str();
+  made.score = given.score;
   return give(made, &target);
 }
 
@@ -470,7 +494,7 @@ dyn_status dyn_generator_submit(dyn_generator* generator, const dyn_prompt* prom
   if (sequence) *sequence = -1;
   return reporting([&]() -> Status {
     if (!generator || !prompt) return badArgument("generator or prompt is a null pointer");
-    DYN_TRY(const dyn_prompt asked, taken(*prompt, sizeof(dyn_prompt), "dyn_prompt"));
+    DYN_TRY(const dyn_prompt asked, taken(*prompt, offsetof(dyn_prompt, beam_count), "dyn_prompt"));
     return submitPrompt(*generator, asked, sequence);
   });
 }

@@ -32,6 +32,7 @@ OptionValue arguments() { return valueOf(OptionValue::Kind::arguments); }
 OptionValue positiveWhole() { return valueOf(OptionValue::Kind::positiveWhole); }
 OptionValue notNegativeWhole() { return valueOf(OptionValue::Kind::notNegativeWhole); }
 OptionValue natural() { return valueOf(OptionValue::Kind::natural); }
+OptionValue number() { return valueOf(OptionValue::Kind::number); }
 OptionValue positive() { return valueOf(OptionValue::Kind::positive); }
 OptionValue notNegative() { return valueOf(OptionValue::Kind::notNegative); }
 OptionValue bytes() { return valueOf(OptionValue::Kind::bytes); }

@@ -45,6 +45,7 @@ struct OptionValue {
     positiveWhole,
     notNegativeWhole,
     natural,  // unsigned, of 64 bits
+    number,   // finite
     positive,
     notNegative,
     bytes,     // "512MB", or 0

@@ -30,7 +30,10 @@ class GenerationOptions(TypedDict, total=False):
     the best whose probabilities sum up to P. repetition_penalty: divides scores above 0 of tokens that are there. stop:
     texts, tokens or ids that end a sequence. ignore_end_tokens: it goes on behind those that the files beside the model
     say. seed: prompt i draws the same whatever runs beside it. logits_processor: one for all prompts, or a sequence
-    with one or None for each. max_batch: sequences in a step, 16. inputs: arrays by the names of inputs, the same in all
+    with one or None for each. max_batch: sequences in a step, 16. beams: above 1 beam search,
+    which finds the most likely text and draws nothing; its tokens come at its end. length_penalty: a text is ranked by its
+    log probability divided by (its tokens) ** length_penalty, 1. early_stopping: the search ends when `beams` texts have
+    ended. inputs: arrays by the names of inputs, the same in all
     steps: what an encoder made of the source, the first value of a state; prompts run one by one then. ports: "ROLE=NAME"
     each, what an input or output is for where its name does not say it."""
 
@@ -45,26 +48,33 @@ class GenerationOptions(TypedDict, total=False):
     seed: int
     logits_processor: LogitsProcessor | Sequence[LogitsProcessor | None] | None
     max_batch: int
+    beams: int
+    length_penalty: float
+    early_stopping: bool
     inputs: Mapping[str, Any]
     ports: Sequence[str]
 
 
 class Token(NamedTuple):
     """A token of the prompt with this number. text: what it adds, whole characters; "" without a tokenizer. end: ""
-    while the sequence goes on; then "length", "stop token", "stop text" or "cancelled", whose id is -1."""
+    while the sequence goes on; then "length", "stop token", "stop text" or "cancelled", whose id is -1. score: of the text that a beam search has
+    found, with its last token; else 0."""
 
     sequence: int
     id: int
     text: str
     end: str
+    score: float = 0.0
 
 
 class Generated(NamedTuple):
-    """What came behind a prompt. ids: with the stop token. text: in front of what stopped it."""
+    """What came behind a prompt. ids: with the stop token. text: in front of what stopped it. score: of a beam search,
+    else 0."""
 
     ids: list[int]
     text: str
     end: str
+    score: float = 0.0
 
 
 class GenerationStatistics(NamedTuple):
@@ -149,11 +159,11 @@ class Generation(Iterator[Token], AsyncIterator[Token]):
                     self._pool.give_back(handle, self._key)
                 self._handle = None
             return None
-        sequence, id, text, end, status, status_text, message = told
+        sequence, id, text, end, status, status_text, message, score = told
         if end == _FAILED:
             self.close()
             raise error_of(status, status_text, f"prompt {self._numbers[sequence]}: {message}", [])
-        return Token(self._numbers[sequence], id, text, _ENDS[end])
+        return Token(self._numbers[sequence], id, text, _ENDS[end], score)
 
     def cancel(self, prompt: int) -> None:
         """Ends the sequence of a prompt before the next step. Any thread."""
@@ -246,15 +256,18 @@ class _Collected:
         self._ids: list[list[int]] = [[] for _ in range(count)]
         self._texts: list[list[str]] = [[] for _ in range(count)]
         self._ends = [""] * count
+        self._scores = [0.0] * count
 
     def add(self, token: Token) -> None:
         if token.id >= 0:
             self._ids[token.sequence].append(token.id)
         self._texts[token.sequence].append(token.text)
         self._ends[token.sequence] = token.end
+        self._scores[token.sequence] = token.score
 
     def all(self) -> list[Generated]:
-        return [Generated(ids, "".join(texts), end) for ids, texts, end in zip(self._ids, self._texts, self._ends)]
+        return [Generated(ids, "".join(texts), end, score)
+                for ids, texts, end, score in zip(self._ids, self._texts, self._ends, self._scores)]
 
 
 def _listed(prompts: Prompt | Sequence[Prompt]) -> list[Prompt]:
@@ -310,26 +323,31 @@ def _submit(handle: _dyn.Generator, prompt: Prompt, number: int, hook: LogitsPro
     temperature = options.get("temperature")
     if temperature is None:
         temperature = 1.0 if "top_k" in options or "top_p" in options else 0.0
-    max_new, top_k, seed = (int(options.get(name, default))  # type: ignore[call-overload]
-                            for name, default in (("max_new_tokens", 32), ("top_k", 0), ("seed", 0)))
-    for name, value in (("max_new_tokens", max_new), ("top_p", options.get("top_p", 1.0)),
+    max_new, top_k, seed, beams = (
+        int(options.get(name, default))  # type: ignore[call-overload]
+        for name, default in (("max_new_tokens", 32), ("top_k", 0), ("seed", 0), ("beams", 1)))
+    for name, value in (("max_new_tokens", max_new), ("beams", beams), ("top_p", options.get("top_p", 1.0)),
                         ("repetition_penalty", options.get("repetition_penalty", 1.0))):
         if value <= 0:
             raise UsageError(f"{name}: {value} is not above 0")
-    for name, value, most in (("max_new_tokens", max_new, 2**63), ("top_k", top_k, 2**63), ("seed", seed, 2**64)):
+    for name, value, most in (("max_new_tokens", max_new, 2**63), ("top_k", top_k, 2**63), ("seed", seed, 2**64),
+                              ("beams", beams, 1025)):
         if not 0 <= value < most:
             raise UsageError(f"{name}: {value} is no number from 0 to {most - 1}")
     return handle.submit(text, ids, max_new, [one for one in stops if isinstance(one, str)], stop_ids,
                          bool(options.get("ignore_end_tokens", False)), float(temperature), top_k,
                          float(options.get("top_p", 1.0)), float(options.get("repetition_penalty", 1.0)), seed, number,
-                         None if hook is None else _on_views(hook))
+                         beams, float(options.get("length_penalty", 1.0)) or _NO_LENGTH_PENALTY,
+                         bool(options.get("early_stopping", False)), None if hook is None else _on_views(hook))
 
 
 _BOOL, _INTEGER, _REAL = (bool, np.bool_), (int, np.integer), (int, float, np.integer, np.floating)
 _SAID = {_BOOL: "neither True nor False", _INTEGER: "no whole number", _REAL: "no number"}
 _KINDS: dict[str, tuple[type, ...]] = {
     "max_new_tokens": _INTEGER, "top_k": _INTEGER, "seed": _INTEGER, "temperature": _REAL, "top_p": _REAL,
-    "repetition_penalty": _REAL, "ignore_end_tokens": _BOOL}
+    "repetition_penalty": _REAL, "ignore_end_tokens": _BOOL, "beams": _INTEGER, "length_penalty": _REAL,
+    "early_stopping": _BOOL}
+_NO_LENGTH_PENALTY = 5e-324  # 0 stands for the default in dyn_prompt
 
 
 def _listed_only(what: str, given: Any) -> Any:

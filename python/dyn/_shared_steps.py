@@ -119,12 +119,13 @@ class SharedSteps:
                 if told is not None:
                     self._tell(*told)
 
-    def _tell(self, number: int, id: int, text: str, end: int, status: int, status_text: str, message: str) -> None:
+    def _tell(self, number: int, id: int, text: str, end: int, status: int, status_text: str, message: str,
+              score: float) -> None:
         with self._changed:
             sequence = self._open.pop(number, None) if end else self._open.get(number)
         if sequence is not None:  # not one of those that _end_all() cancelled
             sequence.tell(error_of(status, status_text, message, []) if end == _FAILED
-                          else Token(0, id, text, _ENDS[end]))
+                          else Token(0, id, text, _ENDS[end], score))
 
     def _end_all(self, error: Error) -> None:
         with self._changed:

@@ -73,6 +73,9 @@ int64_t Generator::submit(const std::optional<std::string>& text, const std::vec
   prompt.repetition_penalty = sampling.repetitionPenalty;
   prompt.seed = sampling.seed;
   prompt.stream = sampling.stream;
+  prompt.beam_count = sampling.beams;
+  prompt.length_penalty = sampling.lengthPenalty;
+  prompt.early_stopping = sampling.stopsEarly ? 1 : 0;
   std::unique_ptr<Hook> own;
   if (!hook.is_none()) {
     own = std::make_unique<Hook>(Hook{this, std::move(hook)});
@@ -103,7 +106,8 @@ nb::object Generator::next() {
   if (status == DYN_NO_TOKEN) return nb::none();
   if (token.end != DYN_SEQUENCE_RUNS) hooks_.erase(token.sequence);
   return nb::make_tuple(token.sequence, token.id, textOf(token.text), static_cast<int>(token.end),
-                        static_cast<int>(token.status), dyn_status_text(token.status), textOf(token.message));
+                        static_cast<int>(token.status), dyn_status_text(token.status), textOf(token.message),
+                        token.score);
 }
 
 nb::dict Generator::statistics() {

@@ -21,6 +21,9 @@ struct Sampling {
   int64_t topK = 0;
   uint64_t seed = 0, stream = 0;
   bool ignoresEndTokens = false;
+  int32_t beams = 1;
+  double lengthPenalty = 1;
+  bool stopsEarly = false;
 };
 
 // A value that is the same in all steps, as in dyn_generator_input; `bytes` are row-major.
@@ -44,8 +47,8 @@ class Generator {
   int64_t submit(const std::optional<std::string>& text, const std::vector<int64_t>& ids, int64_t maxNew,
                  const std::vector<std::string>& stops, const std::vector<int64_t>& stopIds,
                  const Sampling& sampling, nb::object hook);
-  // (sequence, id or -1, text, end, status, its text, message); None: nothing is under way. Ctrl-C while it
-  // waits ends all sequences. An exception of a hook goes on from here.
+  // (sequence, id or -1, text, end, status, its text, message, score); None: nothing is under way. Ctrl-C
+  // while it waits ends all sequences. An exception of a hook goes on from here.
   nb::object next();
   void cancel(int64_t sequence) { dyn_generator_cancel(generator_, sequence); }
   void interrupt() { dyn_generator_interrupt(generator_); }

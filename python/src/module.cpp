@@ -60,14 +60,17 @@ NB_MODULE(_dyn, module) {
           [](Generator& self, const std::optional<std::string>& text, const std::vector<int64_t>& ids,
              int64_t maxNew, const std::vector<std::string>& stops, const std::vector<int64_t>& stopIds,
              bool ignoresEnd, double temperature, int64_t topK, double topP, double repetitionPenalty,
-             uint64_t seed, uint64_t stream, nb::object hook) {
+             uint64_t seed, uint64_t stream, int32_t beams, double lengthPenalty, bool stopsEarly,
+             nb::object hook) {
             return self.submit(text, ids, maxNew, stops, stopIds,
-                               {temperature, topP, repetitionPenalty, topK, seed, stream, ignoresEnd},
+                               {temperature, topP, repetitionPenalty, topK, seed, stream, ignoresEnd, beams,
+                                lengthPenalty, stopsEarly},
                                std::move(hook));
           },
           nb::arg("text").none(), nb::arg("ids"), nb::arg("max_new"), nb::arg("stops"), nb::arg("stop_ids"),
           nb::arg("ignores_end_tokens"), nb::arg("temperature"), nb::arg("top_k"), nb::arg("top_p"),
-          nb::arg("repetition_penalty"), nb::arg("seed"), nb::arg("stream"), nb::arg("hook").none())
+          nb::arg("repetition_penalty"), nb::arg("seed"), nb::arg("stream"), nb::arg("beams"),
+          nb::arg("length_penalty"), nb::arg("early_stopping"), nb::arg("hook").none())
       .def("next", &Generator::next)
       .def("cancel", &Generator::cancel, nb::arg("sequence"))
       .def("interrupt", &Generator::interrupt)

@@ -21,23 +21,28 @@ ARGUMENTS = None
 VOCABULARY = 420  # as the golden vocabulary that the prompts are written in
 
 
+def scores_behind(session: onnxruntime.InferenceSession, ids: list, given: dict) -> numpy.ndarray:
+    """Of the next token, from the whole text: no caches, no padding. `given`: other inputs."""
+    feeds = {"input_ids": numpy.array([ids], numpy.int64), **given}
+    for value in session.get_inputs():
+        if value.name == "attention_mask":
+            feeds[value.name] = numpy.ones((1, len(ids)), numpy.int64)
+        elif value.name == "position_ids":
+            feeds[value.name] = numpy.arange(len(ids))[None]
+        elif value.name == "use_cache_branch":
+            feeds[value.name] = numpy.array([False])
+        elif "past" in value.name:
+            source = given["encoder_hidden_states"].shape[1] if "encoder" in value.name else 0
+            feeds[value.name] = numpy.zeros((1, value.shape[1], source, WIDTH // HEADS), numpy.float32)
+    return session.run(["logits"], feeds)[0][0, -1]
+
+
 def greedy(model: onnx.ModelProto, prompt: list, count: int, **given) -> list:
-    """The best tokens, one after the other, by onnxruntime over the whole prefix: no caches, no padding. `given`: other inputs."""
+    """The best tokens, one after the other, by onnxruntime. `given`: other inputs."""
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     ids = list(prompt)
     for _ in range(count):
-        feeds = {"input_ids": numpy.array([ids], numpy.int64), **given}
-        for value in session.get_inputs():
-            if value.name == "attention_mask":
-                feeds[value.name] = numpy.ones((1, len(ids)), numpy.int64)
-            elif value.name == "position_ids":
-                feeds[value.name] = numpy.arange(len(ids))[None]
-            elif value.name == "use_cache_branch":
-                feeds[value.name] = numpy.array([False])
-            elif "past" in value.name:
-                source = given["encoder_hidden_states"].shape[1] if "encoder" in value.name else 0
-                feeds[value.name] = numpy.zeros((1, value.shape[1], source, WIDTH // HEADS), numpy.float32)
-        ids.append(int(session.run(["logits"], feeds)[0][0, -1].argmax()))
+        ids.append(int(scores_behind(session, ids, given).argmax()))
     return ids[len(prompt):]
 
 
@@ -52,6 +57,28 @@ def greedy_states(model: onnx.ModelProto, prompt: list, count: int, first: float
         if at + 1 >= len(ids):
             ids.append(int(logits[0, -1].argmax()))
     return ids[len(prompt):]
+
+
+def searched(model: onnx.ModelProto, prompt: list, count: int, beams: int, stop: int = -1, **given) -> tuple:
+    """The tokens that a beam search finds, and their score, by onnxruntime over whole texts. Ends when no beam is better than the worst of
+    the finished texts."""
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+
+    def log_probabilities(ids):
+        scores = scores_behind(session, prompt + ids, given).astype(numpy.float64)
+        return scores - scores.max() - numpy.log(numpy.exp(scores - scores.max()).sum())
+
+    running, finished = [([], 0.0)], []
+    while running:
+        found = sorted(((ids + [token], score + more) for ids, score in running for token, more in enumerate(log_probabilities(ids))),
+                       key=lambda one: -one[1])[:2 * beams]
+        ends = [ids[-1] == stop or len(ids) == count for ids, _ in found]
+        finished += [(ids, score / len(ids)) for (ids, score), end in zip(found[:beams], ends) if end]
+        finished = sorted(finished, key=lambda one: -one[1])[:beams]
+        running = [one for one, end in zip(found, ends) if not end][:beams]
+        if len(finished) == beams and running and running[0][1] / len(running[0][0]) <= finished[-1][1]:
+            break
+    return finished[0]
 
 
 def prompt_options(prompts):
@@ -269,6 +296,49 @@ class Generate(unittest.TestCase):
         self.assertEqual(self.ids("masked", *options, "--top-p", 1e-9), [best, best])
         penalised = self.ids("masked", "--prompt", "ids:5,17", "--max-new", 16, "--repetition-penalty", 1e6)[0]
         self.assertEqual(len(set(penalised)), 16)
+
+    def test_beams_find_what_a_search_over_onnxruntime_finds(self):
+        prompts = [[5, 17, 300, 2, 41], [9], [33, 4, 4]]
+        for name, model in self.models.items():
+            stop = searched(model, prompts[0], 6, 3)[0][2]  # a token that a search meets
+            for prompt, options in ((prompts[0], {}), (prompts[1], {}), (prompts[2], {}), (prompts[0], {"stop": stop})):
+                given = [word for key, value in options.items() for word in (f"--{key}", value)]
+                found = self.run_generate(name, *prompt_options([prompt]), "--max-new", 6, "--beams", 3, *given)["sequences"][0]
+                ids, score = searched(model, prompt, 6, 3, **options)
+                self.assertEqual(found["ids"], ids, (name, prompt, options))
+                self.assertAlmostEqual(found["score"], score, 4)
+        self.assertEqual(self.run_generate("masked", *prompt_options(prompts), "--max-new", 6, "--beams", 3)["sequences"][1]["ids"],
+                         searched(self.models["masked"], prompts[1], 6, 3)[0])
+
+    def test_beams_of_an_encoder_that_gives_its_states_once(self):
+        source = numpy.random.default_rng(3).standard_normal((1, 5, WIDTH)).astype(numpy.float32)
+        numpy.save(self.folder / "beam_source.npy", source)
+        found = self.run_generate("translator", "--prompt", "ids:3", "--max-new", 6, "--beams", 4, "--input",
+                                  f"encoder_hidden_states=@{self.folder / 'beam_source.npy'}")["sequences"][0]
+        self.assertEqual(found["ids"], searched(self.others["translator"], [3], 6, 4, encoder_hidden_states=source,
+                                                encoder_attention_mask=numpy.ones((1, 5), numpy.int64))[0])
+
+    def test_beams_where_rows_see_each_other(self):
+        batch = self.folder / "one.onnx"  # a batch of 1 alone
+        model = decoder(VOCABULARY)
+        for value in [*model.graph.input, *model.graph.output]:
+            if value.type.tensor_type.shape.dim[0].dim_param == "batch":
+                value.type.tensor_type.shape.dim[0].dim_value = 1
+        onnx.save(model, batch)
+        said = self.run_generate(batch, "--prompt", "ids:5,17", "--max-new", 5, "--beams", 3, form="text")[1]
+        self.assertIn("beams run one by one", said)
+        found = self.run_generate(batch, "--prompt", "ids:5,17", "--max-new", 5, "--beams", 3)["sequences"][0]
+        self.assertEqual(found["ids"], searched(self.models["masked"], [5, 17], 5, 3)[0])
+
+    def test_what_beams_refuse(self):
+        def fault(*options):
+            return self.run_generate("masked", "--prompt", "ids:1", *options, code=2)["error"]["message"]
+        self.assertIn("not both", fault("--beams", 2, "--temperature", 1))
+        self.assertIn("not both", fault("--beams", 2, "--top-p", 0.5))
+        self.assertIn("--length-penalty needs --beams", fault("--length-penalty", 2))
+        self.assertIn("--early-stopping needs --beams", fault("--early-stopping"))
+        self.assertIn("--beams", fault("--beams", 0))
+        self.assertIn("finite", fault("--beams", 2, "--length-penalty", "inf"))
 
     def test_what_is_no_decoder_says_what_is_missing(self):
         def fault(model, *options, code=4):

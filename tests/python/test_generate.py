@@ -240,6 +240,23 @@ class Generate(unittest.TestCase):
                 return True
         self.assertTrue(asyncio.run(left()))
 
+    def test_beams_find_a_likelier_text(self):
+        found = self.model.generate(PROMPTS, max_new_tokens=6, beams=4, length_penalty=0)
+        for prompt, one in zip(PROMPTS, found):
+            self.assertEqual(len(one.ids), 6)
+            greedy = self.model.generate(prompt, max_new_tokens=6)[0]
+            self.assertEqual(greedy.score, 0.0)
+            scores: list = []
+
+            def note(tokens, values, scores=scores, text=greedy.ids):
+                values = values.astype(np.float64)
+                scores.append(values[text[len(scores)]] - values.max() - np.log(np.exp(values - values.max()).sum()))
+
+            self.model.generate(prompt, max_new_tokens=6, logits_processor=note)
+            self.assertGreaterEqual(one.score, sum(scores) - 1e-4)
+        early = self.model.generate(PROMPTS[0], max_new_tokens=6, beams=3, early_stopping=True, stop=found[0].ids[1])
+        self.assertIn(early[0].end, ("stop token", "length"))
+
     def test_ctrl_c_ends_it(self):
         process = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True,
                                    cwd=pathlib.Path(__file__).parent)
@@ -258,6 +275,7 @@ class Generate(unittest.TestCase):
     def test_errors(self):
         refusals = [({"speed": 3}, "no option speed"), ({"max_batch": 0}, "max_batch"), ({"top_p": 1.5}, "top_p"),
                     ({"temperature": -1}, "temperature"), ({"max_new_tokens": 0}, "max_new_tokens"),
+                    ({"beams": 0}, "beams"), ({"beams": 2, "temperature": 1.0}, "draws nothing"),
                     ({"logits_processor": [None, None]}, "2 for 1 prompts"), ({"stop": "text"}, "tokenizer")]
         for options, part in refusals:
             with self.assertRaisesRegex(dyn.UsageError, part):

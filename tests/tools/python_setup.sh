@@ -6,7 +6,7 @@
 set -euo pipefail
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 ROOT="$(cd "$HERE/../.." && pwd)"
-PLACE="$ROOT/build/python" WANTED="$HERE/python_packages.txt" LOG="$ROOT/build/python_setup.log"
+PLACE="$ROOT/build/python" WANTED="$HERE/python_packages.txt" PINNED="$HERE/python_constraints.txt" LOG="$ROOT/build/python_setup.log"
 PIP=(-m pip --disable-pip-version-check --retries 1 --timeout 15)
 MOST_SECONDS="${DYN_INDEX_SECONDS:-300}"  # for all packages, and for each model
 
@@ -14,18 +14,18 @@ say() { printf 'dev: %s\n' "$*" >&2; }
 
 install_packages() {
   python3 -m venv "$PLACE" &&
-    timeout "$MOST_SECONDS" "$PLACE/bin/python" "${PIP[@]}" install --quiet --only-binary=:all: -r "$WANTED" &&
+    timeout "$MOST_SECONDS" "$PLACE/bin/python" "${PIP[@]}" install --quiet --only-binary=:all: -r "$WANTED" -c "$PINNED" &&
     "$PLACE/bin/python" -c 'import numpy, onnx.reference, onnxruntime'
 }
 
 mkdir -p "$ROOT/build"
 exec 9>"$ROOT/build/python_setup.lock"
 flock 9  # two at a time would be in each other's way
-if [[ -z "${DYN_PYTHON:-}" ]] && ! cmp -s "$WANTED" "$PLACE/ready"; then
+if [[ -z "${DYN_PYTHON:-}" ]] && ! cat "$WANTED" "$PINNED" | cmp -s - "$PLACE/ready"; then
   rm -rf "$PLACE"
   say "make build/python with $(paste -sd ' ' "$WANTED"): tests compare with them"
   if install_packages >"$LOG" 2>&1; then
-    cp "$WANTED" "$PLACE/ready"
+    cat "$WANTED" "$PINNED" >"$PLACE/ready"
   else
     rm -rf "$PLACE"
     say "go on without: the package index does not answer, or python3-venv is missing (build/python_setup.log); what compares with onnxruntime is skipped"

@@ -90,4 +90,16 @@ Result<HostTensor> cacheOfRows(const std::vector<CacheRow>& rows, const CacheAxe
   return target;
 }
 
+Result<HostTensor> repeatedRow(const HostTensor& tensor, size_t axis, int64_t count) {
+  std::vector<int64_t> shape = tensor.shape();
+  shape[axis] = count;
+  DYN_TRY(HostTensor target, HostTensor::create(tensor.dtype(), shape));
+  if (target.elementCount() == 0) return target;
+  std::vector<int64_t> strides(shape.size(), 1);
+  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * tensor.shape()[i];
+  CacheBox box{std::vector<int64_t>(shape.size(), 0), std::vector<int64_t>(shape.size(), 0), tensor.shape()};
+  for (; box.to[axis] < count; ++box.to[axis]) copyCacheBox(tensor.data(), strides, target, box);
+  return target;
+}
+
 }  // namespace dyn

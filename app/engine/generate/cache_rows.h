@@ -34,4 +34,7 @@ struct CacheAxes {
 Result<HostTensor> cacheOfRows(const std::vector<CacheRow>& rows, const CacheAxes& axes, int64_t span,
                                double (*filler)(int64_t) = nullptr);
 
+// The one row of a tensor as many times along `axis`.
+Result<HostTensor> repeatedRow(const HostTensor& tensor, size_t axis, int64_t count);
+
 }  // namespace dyn

@@ -64,6 +64,18 @@ std::map<std::string, int64_t> givenSizes(const Signature& signature, const Deco
   return sizes;
 }
 
+// A given value for a step of so many rows: that of one sequence again for each.
+Result<Value> givenForRows(const Value& value, const Port& port, const DecoderPorts& ports, size_t rows) {
+  if (rows == 1 || !value.isTensor()) return value;
+  const HostTensor& tensor = value.tensor();
+  for (size_t axis = 0; axis < std::min(tensor.shape().size(), port.info.shape.size()); ++axis)
+    if (ports.isRowAxis(axis, port.info.shape[axis]) && tensor.shape()[axis] == 1) {
+      DYN_TRY(HostTensor repeated, repeatedRow(tensor, axis, static_cast<int64_t>(rows)));
+      return Value(std::move(repeated));
+    }
+  return value;
+}
+
 // The values of a step but for the caches: (input, value).
 Result<std::vector<std::pair<size_t, Value>>> stepValues(const Signature& signature,
                                                          const DecoderPorts& ports,
@@ -105,8 +117,11 @@ Result<std::vector<std::pair<size_t, Value>>> stepValues(const Signature& signat
     DYN_TRY(Value one, oneNumber(signature.inputs[*ports.scoresCount], 1));
     values.emplace_back(*ports.scoresCount, std::move(one));
   }
-  for (const size_t input : ports.given)
-    values.emplace_back(input, options.given.at(signature.inputs[input].info.name));
+  for (const size_t input : ports.given) {
+    const Port& port = signature.inputs[input];
+    DYN_TRY(Value value, givenForRows(options.given.at(port.info.name), port, ports, rows));
+    values.emplace_back(input, std::move(value));
+  }
   return values;
 }
 

@@ -29,7 +29,8 @@ struct DecoderProgram {
 
 struct DecoderOptions {
   int64_t room = 0;                    // tokens that a sequence may come to
-  std::map<std::string, Value> given;  // of ports.given, and the first values of states
+  std::map<std::string, Value> given;  // of ports.given, and the first values of states; of one sequence
+  bool sharesRows = true;              // rows of a batch do not see each other
 };
 
 struct DecoderBatch {
@@ -60,6 +61,7 @@ class DecoderSteps {
 
   // Caches made from here on have room for so many tokens, where they had less.
   void reserve(int64_t room) { options_.room = std::max(options_.room, room); }
+  bool sharesRows() const { return options_.sharesRows; }
   Result<DecoderBatch> start(size_t rowCount);
   // `tokens` [rows][n]: those that follow; n is the same for all rows. Returns the scores [rows][vocabulary]
   // behind the last.

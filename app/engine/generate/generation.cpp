@@ -30,8 +30,8 @@ Status run(const DecoderProgram& program, const DecoderPorts& ports, const Gener
     return sink(sequence, token);
   };
   for (size_t i = 0; i < request.prompts.size(); ++i)
-    generator->add(
-        {request.prompts[i], request.maxNew, request.sampling, i, request.stopTokens, nullptr, take});
+    generator->add({request.prompts[i], request.maxNew, request.sampling, request.beams, i,
+                    request.stopTokens, nullptr, take});
   result.sequences.resize(request.prompts.size());
   takeProgress(*generator, result);  // of those that ended before they ran
   while (!generator->isIdle()) {

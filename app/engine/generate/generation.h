@@ -18,6 +18,7 @@ struct GenerationRequest {
   int64_t maxNew = 0;
   size_t maxBatch = 1;
   SamplingPolicy sampling;
+  BeamPolicy beams;
   DecoderOptions decoder;  // room is set by generate()
   std::set<int64_t> stopTokens;
 };

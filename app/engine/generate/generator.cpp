@@ -37,13 +37,14 @@ size_t Generator::add(SequenceRequest request) {
   added.history = added.request.prompt;
   const Status known = checkTokens(added.history);
   const int64_t room = static_cast<int64_t>(added.history.size()) + added.request.maxNew;
+  const bool searches = added.request.beams.count > 1;
   sequences_.emplace(number, std::move(added));
   if (!known.ok()) {
     fail(number, known.error());
     return number;
   }
   steps_->reserve(room);
-  waiting_.push_back(number);
+  (searches ? waitingSearches_ : waiting_).push_back(number);
   return number;
 }
 
@@ -64,18 +65,22 @@ void Generator::cancel(size_t sequence) {
   if (found == sequences_.end() || found->second.made.end != GenerationEnd::running) return;
   found->second.made.end = GenerationEnd::interrupted;
   std::erase(waiting_, sequence);
+  std::erase(waitingSearches_, sequence);
 }
 
 void Generator::cancelAll() {
   for (auto& [number, sequence] : sequences_)
     if (sequence.made.end == GenerationEnd::running) sequence.made.end = GenerationEnd::interrupted;
   waiting_.clear();
+  waitingSearches_.clear();
+  search_.reset();
   active_.clear();
   batch_ = {};
 }
 
 Status Generator::step(Interruption& interruption) {
   const auto run = [&]() -> Status {
+    DYN_CHECK(stepSearch(interruption));
     DYN_CHECK(keepRunning());  // without those that were cancelled
     const int64_t before = stepsCount_;
     DYN_CHECK(startWaiting(interruption));
@@ -284,6 +289,43 @@ Status Generator::keepRunning() {
   return takeRows(rows);
 }
 
+// One token more of each beam. Error: cancelled; with others the sequence ends alone.
+Status Generator::stepSearch(Interruption& interruption) {
+  if (search_ && !isRunning(search_->sequence)) search_.reset();
+  if (!search_ && waitingSearches_.empty()) return {};
+  if (!search_) {
+    const size_t next = waitingSearches_.front();
+    waitingSearches_.pop_front();
+    const SequenceRequest& request = sequences_.at(next).request;
+    BeamSearch search(request.beams, request.prompt, request.maxNew, request.stopTokens,
+                      request.sampling.repetitionPenalty);
+    search_.emplace(Search{next, BeamRun(*steps_, std::move(search), request.hook)});
+  }
+  const size_t number = search_->sequence;
+  const int64_t stepsBefore = search_->run.stepsCount(), rowsBefore = search_->run.rowsCount();
+  Status status = search_->run.step(interruption);
+  stepsCount_ += search_->run.stepsCount() - stepsBefore;
+  rowsCount_ += search_->run.rowsCount() - rowsBefore;
+  if (!status.ok() && status.error().id == DiagnosticId::cancelled) return status;
+  const BeamSearch& search = search_->run.search();
+  if (status.ok() && !search.hasEnded()) return {};
+  if (status.ok()) status = giveBest(number, search.best());
+  if (!status.ok()) fail(number, status.error());
+  search_.reset();
+  return {};
+}
+
+// The text that a search has found.
+Status Generator::giveBest(size_t number, const Beam& best) {
+  Sequence& sequence = sequences_.at(number);
+  sequence.made.score = best.score;
+  for (const int64_t token : best.ids) {
+    if (sequence.made.end != GenerationEnd::running) break;
+    DYN_CHECK(take(sequence, number, token));
+  }
+  return {};
+}
+
 // One token more of each sequence.
 Status Generator::stepAll(Interruption& interruption) {
   TokenRows tokens;
@@ -328,6 +370,10 @@ Status Generator::runRows(DecoderBatch& batch, const std::vector<size_t>& sequen
 Status Generator::add(Sequence& sequence, size_t number, std::span<float> scores) {
   if (sequence.request.hook) DYN_CHECK(sequence.request.hook(sequence.history, scores));
   DYN_TRY(const int64_t token, sequence.sampler.pick(scores, sequence.history));
+  return take(sequence, number, token);
+}
+
+Status Generator::take(Sequence& sequence, size_t number, int64_t token) {
   GeneratedSequence& made = sequence.made;
   if (made.ids.empty()) made.firstTokenNs = steadyNs() - sequence.addedNs;
   made.ids.push_back(token);

@@ -22,6 +22,7 @@
 #include <span>
 #include <vector>
 
+#include "app/engine/generate/beam_run.h"
 #include "app/engine/generate/decoder_steps.h"
 #include "app/engine/generate/sampling.h"
 #include "app/engine/generate/shared_prefixes.h"
@@ -31,9 +32,6 @@ namespace dyn {
 enum class GenerationEnd : uint8_t { running, length, stopToken, stopText, interrupted, failed };
 const char* toString(GenerationEnd end);
 
-// Changes the scores [vocabulary] of the next token of a sequence before one is chosen; `tokens` are those of
-// its prompt and the new ones.
-using ScoresHook = std::function<Status(std::span<const int64_t> tokens, std::span<float> scores)>;
 // Takes a token of a sequence as it comes, but no stop token. True: the sequence ends with it (stopText).
 using TokenSink = std::function<Result<bool>(size_t sequence, int64_t token)>;
 
@@ -41,6 +39,7 @@ struct SequenceRequest {
   std::vector<int64_t> prompt;  // not empty
   int64_t maxNew = 0;           // above 0
   SamplingPolicy sampling;
+  BeamPolicy beams;     // more than one: a beam search, and no sampling
   uint64_t stream = 0;  // of random numbers: equal seeds and streams draw equally
   std::set<int64_t> stopTokens;
   ScoresHook hook;  // may be null
@@ -51,6 +50,7 @@ struct GeneratedSequence {
   std::vector<int64_t> ids;  // new ones; a stop token is the last
   GenerationEnd end = GenerationEnd::running;
   int64_t firstTokenNs = 0;         // since it was added
+  double score = 0;                 // of a beam search (beam_search.h)
   std::optional<Diagnostic> error;  // why it failed
 };
 
@@ -66,14 +66,14 @@ class Generator {
   // Runs the prompts that wait, as many as there is room for; where there are none, one step of all
   // sequences. Error: cancelled.
   Status step(Interruption& interruption);
-  bool isIdle() const { return waiting_.empty() && active_.empty(); }
+  bool isIdle() const { return waitingCount() == 0 && activeCount() == 0; }
   const GeneratedSequence& sequence(size_t number) const { return sequences_.at(number).made; }
   // Drops what is known of a sequence that has ended.
   void forget(size_t sequence) { sequences_.erase(sequence); }
 
   size_t addedCount() const { return addedCount_; }
-  size_t waitingCount() const { return waiting_.size(); }
-  size_t activeCount() const { return active_.size(); }
+  size_t waitingCount() const { return waiting_.size() + waitingSearches_.size(); }
+  size_t activeCount() const { return active_.size() + (search_ ? 1 : 0); }
   int64_t stepsCount() const { return stepsCount_; }                // runs of the program
   int64_t rowsCount() const { return rowsCount_; }                  // the sequences in all of them
   int64_t sharedTokensCount() const { return sharedTokensCount_; }  // of prompts, whose caches others made
@@ -89,6 +89,10 @@ class Generator {
     int64_t addedNs = 0;
     bool runsAlone = false;  // its prompt failed beside others
     GeneratedSequence made;
+  };
+  struct Search {
+    size_t sequence = 0;
+    BeamRun run;
   };
   // Prompts that have run and join the others.
   struct Started {
@@ -110,6 +114,8 @@ class Generator {
   Status holdPrefix(const Started& started, const std::vector<float>& scores, Interruption& interruption);
   bool beginsForOthers(size_t sequence, const std::vector<Started>& started) const;
   Status join(std::vector<Started>& started);
+  Status stepSearch(Interruption& interruption);
+  Status giveBest(size_t number, const Beam& best);
   Status stepAll(Interruption& interruption);
   Status stepEach(const TokenRows& tokens, Interruption& interruption);
   Status keepRunning();
@@ -118,6 +124,7 @@ class Generator {
   Status runRows(DecoderBatch& batch, const std::vector<size_t>& sequences, const TokenRows& tokens,
                  Interruption& interruption, std::vector<float>* firstScores = nullptr);
   Status add(Sequence& sequence, size_t number, std::span<float> scores);
+  Status take(Sequence& sequence, size_t number, int64_t token);
   void fail(size_t sequence, const Diagnostic& error);
 
   std::unique_ptr<DecoderSteps> steps_;
@@ -125,8 +132,10 @@ class Generator {
   size_t maxBatch_;
   std::map<size_t, Sequence> sequences_;
   size_t addedCount_ = 0;
-  std::deque<size_t> waiting_;  // sequences whose prompts have not run
-  std::vector<size_t> active_;  // sequences of the rows of batch_
+  std::deque<size_t> waiting_;          // sequences whose prompts have not run
+  std::deque<size_t> waitingSearches_;  // those of several beams
+  std::optional<Search> search_;        // the one that runs
+  std::vector<size_t> active_;          // sequences of the rows of batch_
   DecoderBatch batch_;
   bool isPaddingKnown_ = false;  // findPadding was asked
   bool sharesLengths_ = true;

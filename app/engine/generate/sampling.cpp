@@ -26,6 +26,16 @@ std::vector<int64_t> candidatesOf(std::span<const float> scores, int64_t topK) {
 
 }  // namespace
 
+void penaliseRepetition(std::span<float> scores, std::span<const int64_t> history, double penalty) {
+  if (penalty == 1) return;
+  const auto factor = static_cast<float>(penalty);
+  for (const int64_t id : std::unordered_set<int64_t>(history.begin(), history.end())) {
+    if (id < 0 || id >= static_cast<int64_t>(scores.size())) continue;
+    float& score = scores[static_cast<size_t>(id)];
+    score = score > 0 ? score / factor : score * factor;
+  }
+}
+
 Sampler::Sampler(const SamplingPolicy& policy, uint64_t sequence) : policy_(policy) {
   std::seed_seq seeds{static_cast<uint32_t>(policy.seed), static_cast<uint32_t>(policy.seed >> 32),
                       static_cast<uint32_t>(sequence), static_cast<uint32_t>(sequence >> 32)};
@@ -37,14 +47,7 @@ double Sampler::uniform() { return static_cast<double>(random_() >> 11) * 0x1p-5
 Result<int64_t> Sampler::pick(std::span<float> scores, std::span<const int64_t> history) {
   for (float& score : scores)  // what is no number is never chosen
     if (std::isnan(score)) score = -std::numeric_limits<float>::infinity();
-  if (policy_.repetitionPenalty != 1) {
-    const auto penalty = static_cast<float>(policy_.repetitionPenalty);
-    for (const int64_t id : std::unordered_set<int64_t>(history.begin(), history.end())) {
-      if (id < 0 || id >= static_cast<int64_t>(scores.size())) continue;
-      float& score = scores[static_cast<size_t>(id)];
-      score = score > 0 ? score / penalty : score * penalty;
-    }
-  }
+  penaliseRepetition(scores, history, policy_.repetitionPenalty);
   const auto best = std::max_element(scores.begin(), scores.end());
   if (best == scores.end() || std::isinf(*best))
     return makeError(DiagnosticId::resultsDiffer, "the scores of the next token are no finite numbers");

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <random>
 #include <span>
 #include <vector>
@@ -12,14 +13,20 @@
 
 namespace dyn {
 
+// Changes the scores [vocabulary] of the next token of a sequence before one is chosen; `tokens` are those of
+// its prompt and the new ones.
+using ScoresHook = std::function<Status(std::span<const int64_t> tokens, std::span<float> scores)>;
+
 struct SamplingPolicy {
   double temperature = 0;  // 0: always the best token
   int64_t topK = 0;        // only the best K; 0: all
   double topP = 1;         // only the best whose probabilities sum up to P
-  double repetitionPenalty =
-      1;  // scores of tokens that are there: divided by it when positive, else times it
+  double repetitionPenalty = 1;
   uint64_t seed = 0;
 };
+
+// Scores of tokens that are in `history` are divided by `penalty` where they are above 0, else multiplied.
+void penaliseRepetition(std::span<float> scores, std::span<const int64_t> history, double penalty);
 
 // Draws for one sequence. Equal seeds and sequence numbers give equal draws.
 class Sampler {

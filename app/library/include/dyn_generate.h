@@ -91,6 +91,11 @@ typedef struct dyn_prompt {
   dyn_status (*score)(void* user, int64_t sequence, const int64_t* tokens, size_t token_count, float* scores,
                       size_t score_count);
   void* user;
+  /* Above 1: beam search, which gives the tokens of the most likely text when it has found it, and no draws;
+   * a stop text cuts the text then. 0: 1 */
+  int32_t beam_count;
+  double length_penalty;  /* a text is ranked by its log probability / (its tokens)^this; 0: 1 */
+  int32_t early_stopping; /* 1: the search ends when `beam_count` texts have ended */
 } dyn_prompt;
 /* Gives the number of the sequence, counted from 0; `sequence` may be null. It joins at the next step. */
 DYN_API dyn_status dyn_generator_submit(dyn_generator* generator, const dyn_prompt* prompt,
@@ -118,6 +123,7 @@ typedef struct dyn_token {
   dyn_sequence_end end;
   dyn_status status;   /* DYN_OK, DYN_CANCELLED, or what a failed one failed with */
   const char* message; /* of a failed one; else "" */
+  double score;        /* of the text that a beam search has found, with its last token; else 0 */
 } dyn_token;
 /* The next token of any sequence, in the order in which they come; runs a step where none waits. Each
  * sequence has one token whose `end` is not DYN_SEQUENCE_RUNS, its last. Texts are borrowed until the next

@@ -178,13 +178,13 @@ void describe(const Module& module, const SymbolUses& uses, Dim dim, WhyView& vi
 }
 
 std::string shownText(const RunCheck& check) {
-  std::string text = check.name + ": " + check.text();
+  std::string text = (check.name.empty() ? "" : check.name + ": ") + check.text();
   if (check.op->place.known()) text += " at " + shortPlace(check.op->place);
   return text;
 }
 
 void describeChecks(const Module& module, const std::set<SymbolId>& symbols, WhyView& view) {
-  for (const RunCheck& check : runChecksOf(module))
+  for (const RunCheck& check : allChecksOf(module))
     for (Dim dim : {check.lhs, check.rhs})
       for (SymbolId s : symbolsOf(dim))
         if (symbols.count(s)) addOnce(view.checks, shownText(check));
@@ -304,7 +304,7 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
     }
     table.rows.push_back(std::move(row));
   }
-  for (const RunCheck& check : runChecksOf(module)) table.checks.push_back(shownText(check));
+  for (const RunCheck& check : allChecksOf(module)) table.checks.push_back(shownText(check));
   if (!symbol.empty() && table.rows.empty()) return noSymbol(symbol, names);
   return table;
 }

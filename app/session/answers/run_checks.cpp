@@ -132,4 +132,12 @@ std::vector<RunCheck> indexChecksOf(const Module& module) {
   return checks;
 }
 
+std::vector<RunCheck> allChecksOf(const Module& module) {
+  std::vector<RunCheck> checks = runChecksOf(module);
+  for (RunCheck& check : indexChecksOf(module))
+    if (module.context->facts().lessEqual(check.lhs, check.rhs) != Answer::yes)
+      checks.push_back(std::move(check));
+  return checks;
+}
+
 }  // namespace dyn

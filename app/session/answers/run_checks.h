@@ -27,6 +27,9 @@ std::vector<RunCheck> runChecksOf(const Module& module);
 // largest index must lie within the table. The runtime finds that in a run alone, as an index is a value.
 std::vector<RunCheck> indexChecksOf(const Module& module);
 
+// Both, but for those of indices that the facts prove.
+std::vector<RunCheck> allChecksOf(const Module& module);
+
 // Does it fail for sizes of these values?
 bool failsFor(const RunCheck& check, int64_t lhs, int64_t rhs);
 

@@ -294,7 +294,6 @@ Result<SizeCheck> checkSizes(const Module& typed, const FailsAt& failsAt) {
   SizeCheck result;
   SizeSearch search(typed);
   std::vector<RunCheck> before;
-  const std::vector<RunCheck> ofShapes = runChecksOf(typed), ofIndices = indexChecksOf(typed);
   const auto look = [&](const RunCheck& check, bool inShapes) -> Status {
     ++result.checksCount;
     if (result.findings.size() >= kMostVerified) {
@@ -310,12 +309,7 @@ Result<SizeCheck> checkSizes(const Module& typed, const FailsAt& failsAt) {
     if (!check.mayNotRun) before.push_back(check);
     return {};
   };
-  for (const RunCheck& check : ofShapes) DYN_CHECK(look(check, true));
-  for (const RunCheck& check : ofIndices) {
-    const DimSolver& facts = typed.context->facts();
-    if (facts.lessEqual(check.lhs, check.rhs) == Answer::yes) continue;
-    DYN_CHECK(look(check, false));
-  }
+  for (const RunCheck& check : allChecksOf(typed)) DYN_CHECK(look(check, !check.name.empty()));
   return result;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,7 @@ struct GeneratedText {
   std::string error;                    // of one that failed
   std::string stop;                     // the token or text that ended it
   int64_t firstTokenNs = 0;             // since the beginning
+  std::optional<double> score;          // of a beam search
 };
 
 struct GenerateResult {

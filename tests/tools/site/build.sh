@@ -7,20 +7,22 @@
 set -euo pipefail
 HERE="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 ROOT="$(cd "$HERE/../../.." && pwd)"
-PLACE="$ROOT/build/docs_python" WANTED="$HERE/packages.txt" LOG="$ROOT/build/docs_setup.log"
+PLACE="$ROOT/build/docs_python" WANTED="$HERE/packages.txt" PINNED="$HERE/../python_constraints.txt" LOG="$ROOT/build/docs_setup.log"
 PIP=(-m pip --disable-pip-version-check --retries 1 --timeout 15)
 MOST_SECONDS="${DYN_INDEX_SECONDS:-300}"
 
 say() { printf 'dev: %s\n' "$*" >&2; }
 
 make_environment() {
-  python3 -m venv "$PLACE" && timeout "$MOST_SECONDS" "$PLACE/bin/python" "${PIP[@]}" install --quiet --only-binary=:all: -r "$WANTED"
+  python3 -m venv "$PLACE" && timeout "$MOST_SECONDS" "$PLACE/bin/python" "${PIP[@]}" install --quiet --only-binary=:all: -r "$WANTED" -c "$PINNED"
 }
+
+is_ready() { cat "$WANTED" "$PINNED" | cmp -s - "$PLACE/ready"; }
 
 action=(build)
 case "${1:-}" in
   "") ;;
-  --made) cmp -s "$WANTED" "$PLACE/ready" || { echo "skipped: ./dev docs makes the environment"; exit 77; } ;;
+  --made) is_ready || { echo "skipped: ./dev docs makes the environment"; exit 77; } ;;
   --serve) action=(serve --dev-addr "${2:-127.0.0.1:8000}") ;;
   --setup) action=() ;;
   *) say "docs takes --serve [ADDRESS:PORT], and not $1"; exit 2 ;;
@@ -28,7 +30,7 @@ esac
 mkdir -p "$ROOT/build"
 exec 9>"$ROOT/build/docs_setup.lock"
 flock 9
-if ! cmp -s "$WANTED" "$PLACE/ready"; then
+if ! is_ready; then
   rm -rf "$PLACE"
   say "make build/docs_python with $(paste -sd ' ' "$WANTED")"
   if ! make_environment >"$LOG" 2>&1; then
@@ -37,7 +39,7 @@ if ! cmp -s "$WANTED" "$PLACE/ready"; then
     say "no site: it needs these Python packages, and the package index does not answer, or python3-venv is missing (build/docs_setup.log)"
     exit 1
   fi
-  cp "$WANTED" "$PLACE/ready"
+  cat "$WANTED" "$PINNED" >"$PLACE/ready"
 fi
 [[ ${#action[@]} -gt 0 ]] || exit 0
 cd "$ROOT"

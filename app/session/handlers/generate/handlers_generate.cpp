@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "app/engine/generate/decoder_ports.h"
 #include "app/engine/generate/end_tokens.h"
@@ -78,6 +79,29 @@ Result<SamplingPolicy> samplingOf(const Command& command, uint64_t seed) {
   return policy;
 }
 
+// One beam: no search. Error: usageError.
+Result<BeamPolicy> beamsOf(const Command& command) {
+  BeamPolicy policy;
+  DYN_TRY(const int64_t count, command.integer("beams", 1));
+  DYN_TRY(policy.lengthPenalty, command.number("length-penalty", 1));
+  policy.endsEarly = command.has("early-stopping");
+  constexpr int64_t kMost = 1024;
+  if (count < 1 || count > kMost)
+    return makeError(DiagnosticId::usageError, fmt::format("--beams is a number from 1 to {}", kMost));
+  if (!std::isfinite(policy.lengthPenalty))
+    return makeError(DiagnosticId::usageError, "--length-penalty is a finite number");
+  policy.count = static_cast<size_t>(count);
+  for (const char* option : {"length-penalty", "early-stopping"})
+    if (count == 1 && command.has(option))
+      return makeError(DiagnosticId::usageError, fmt::format("--{} needs --beams above 1", option));
+  for (const char* option : {"temperature", "top-k", "top-p"})
+    if (count > 1 && command.has(option))
+      return makeError(
+          DiagnosticId::usageError,
+          fmt::format("--beams searches for the most likely text, --{} draws one: not both", option));
+  return policy;
+}
+
 // Error: the model never gives one of these.
 Status checkStops(const std::vector<int64_t>& ids, std::optional<int64_t> scoredCount) {
   for (const int64_t id : ids)
@@ -120,9 +144,15 @@ void addEndTokens(SessionState& state, const std::string& model, const Command& 
 // Rows share a step where they are proved not to see each other.
 void settleBatch(SessionState& state, LoadedModel& model, const DecoderPorts& ports,
                  GenerationRequest& request) {
-  if (request.maxBatch < 2 || request.prompts.size() < 2) return;
-  const std::string why =
-      !request.decoder.given.empty() ? "inputs are given for one sequence" : whyRowsRunAlone(model, ports);
+  const bool searches = request.beams.count > 1;
+  if (!searches && (request.maxBatch < 2 || request.prompts.size() < 2)) return;
+  std::string why = whyRowsRunAlone(model, ports);
+  request.decoder.sharesRows = why.empty();
+  if (searches) {
+    if (!why.empty()) state.log("beams run one by one: " + why);
+    return;
+  }
+  if (!request.decoder.given.empty()) why = "inputs are given for one sequence";
   if (why.empty()) return;
   request.maxBatch = 1;
   state.log("prompts run one by one: " + why);
@@ -193,6 +223,7 @@ Result<std::vector<std::vector<int64_t>>> readPrompts(const Command& command, co
 Result<GenerationRequest> readRequest(const Command& command, uint64_t seed) {
   GenerationRequest request;
   DYN_TRY(request.sampling, samplingOf(command, seed));
+  DYN_TRY(request.beams, beamsOf(command));
   DYN_TRY(request.maxNew, command.integer("max-new", 32));
   DYN_TRY(const int64_t maxBatch, command.integer("max-batch", 1));
   if (request.maxNew < 1 || maxBatch < 1)
@@ -221,12 +252,14 @@ bool haveAllFailed(const GenerationResult& made) {
                      [](const GeneratedSequence& sequence) { return sequence.error.has_value(); });
 }
 
-void takeResults(GenerationResult made, const OwnTokenizer& tokenizer, GenerateResult& result) {
+void takeResults(GenerationResult made, const OwnTokenizer& tokenizer, bool searched,
+                 GenerateResult& result) {
   for (size_t i = 0; i < made.sequences.size(); ++i) {
     GeneratedText& sequence = result.sequences[i];
     sequence.ids = std::move(made.sequences[i].ids);
     sequence.end = toString(made.sequences[i].end);
     sequence.firstTokenNs = made.sequences[i].firstTokenNs;
+    if (searched && !sequence.ids.empty()) sequence.score = made.sequences[i].score;
     if (made.sequences[i].error) sequence.error = made.sequences[i].error->message;
     if (made.sequences[i].end == GenerationEnd::stopToken)
       sequence.stop = textOfToken(tokenizer, sequence.ids.back());
@@ -280,7 +313,7 @@ Result<View> handle_generate(SessionState& state, const Command& command, Outcom
     state.log(std::string("only sequences of equal lengths share steps: ") +
               (ports.mask ? "padding changes the scores" : "the model has no mask"));
   result.caches = cachesText(ports, made.growingCount);
-  takeResults(std::move(made), tokenizer, result);
+  takeResults(std::move(made), tokenizer, request.beams.count > 1, result);
   logTimes(state, result);
   outcome.error = status.ok() ? std::move(fault) : status.error();
   return makeView(std::move(result));

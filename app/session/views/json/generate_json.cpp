@@ -10,6 +10,7 @@ Json viewJson(const GenerateResult& view) {
     Json item = {{"prompt", sequence.prompt}, {"prompt_ids", sequence.promptIds},
                  {"ids", sequence.ids},       {"text", sequence.text},
                  {"end", sequence.end},       {"first_token_ns", sequence.firstTokenNs}};
+    if (sequence.score) item["score"] = *sequence.score;
     if (!sequence.stop.empty()) item["stop"] = sequence.stop;
     if (!sequence.error.empty()) item["error"] = sequence.error;
     sequences.push_back(std::move(item));

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,6 +55,7 @@ struct Told {
   dyn_status status = DYN_OK;
   std::string message;
   int ends = 0;
+  double score = 0;
 };
 
 class Generators : public testing::Test {
@@ -100,6 +103,7 @@ class Generators : public testing::Test {
     told.end = token.end;
     told.status = token.status;
     told.message = token.message;
+    told.score = token.score;
     if (token.end != DYN_SEQUENCE_RUNS) ++told.ends;
   }
   dyn_generator_statistics statistics() {
@@ -379,6 +383,90 @@ TEST_F(Generators, ErrorsSayWhatIsWrong) {
   dyn_generator_cancel(nullptr, 0);
   dyn_generator_interrupt(nullptr);
   dyn_generator_release(nullptr);
+}
+
+// Of all texts of so many tokens the likeliest, by running each; its tokens and its score / their number.
+TEST_F(Generators, ABeamSearchFindsTheLikeliestText) {
+  if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
+  static std::map<std::vector<int64_t>, std::vector<float>> seen;  // the scores behind each text
+  dyn_prompt one{};
+  one.max_new = 1;
+  one.score = [](void*, int64_t, const int64_t* tokens, size_t count, float* scores, size_t scoreCount) {
+    seen[{tokens, tokens + count}] = {scores, scores + scoreCount};
+    return DYN_OK;
+  };
+  const std::vector<int64_t> prompt = {1, 5};
+  std::vector<std::vector<int64_t>> texts = {prompt};
+  std::map<std::vector<int64_t>, double> sums = {{prompt, 0.0}};
+  for (int length = 0; length < 3; ++length) {
+    std::vector<std::vector<int64_t>> longer;
+    for (const std::vector<int64_t>& text : texts) {
+      ASSERT_EQ(submit(text, one), DYN_OK);
+      rest();
+      double sum = 0;
+      for (const float score : seen.at(text)) sum += std::exp(static_cast<double>(score));
+      for (int64_t id = 0; id < 7; ++id) {
+        longer.push_back(text);
+        longer.back().push_back(id);
+        sums[longer.back()] = sums.at(text) + seen.at(text)[static_cast<size_t>(id)] - std::log(sum);
+      }
+    }
+    texts = std::move(longer);
+  }
+  const auto best = std::max_element(texts.begin(), texts.end(), [&](const auto& text, const auto& other) {
+    return sums.at(text) < sums.at(other);
+  });
+  dyn_prompt beams{};
+  beams.max_new = 3;
+  beams.beam_count = 49;
+  dyn_prompt greedy{};
+  greedy.max_new = 3;
+  ASSERT_EQ(submit(prompt, beams), DYN_OK) << whatWasRefused();
+  ASSERT_EQ(submit(prompt, greedy), DYN_OK);
+  const std::map<int64_t, Told> told = rest();
+  std::vector<int64_t> whole = prompt;
+  const Told& found = told.begin()->second;
+  whole.insert(whole.end(), found.ids.begin(), found.ids.end());
+  EXPECT_EQ(whole, *best);
+  EXPECT_EQ(found.end, DYN_SEQUENCE_LENGTH);
+  EXPECT_NEAR(found.score, sums.at(*best) / 3, 1e-5);
+  EXPECT_EQ(told.rbegin()->second.ids.size(), 3U);
+  EXPECT_EQ(told.rbegin()->second.score, 0);
+}
+
+TEST_F(Generators, ABeamSearchEndsWhereItIsCancelledOrRefused) {
+  if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
+  dyn_prompt beams{};
+  beams.max_new = 5;
+  beams.beam_count = 3;
+  int64_t first = -1, second = -1;
+  ASSERT_EQ(submit({1, 5}, beams, &first), DYN_OK);
+  ASSERT_EQ(submit({2}, beams, &second), DYN_OK);
+  dyn_generator_cancel(generator_, first);
+  const std::map<int64_t, Told> told = rest();
+  EXPECT_EQ(told.at(first).end, DYN_SEQUENCE_CANCELLED);
+  EXPECT_TRUE(told.at(first).ids.empty());
+  EXPECT_EQ(told.at(second).ids.size(), 5U);
+  beams.temperature = 1;
+  EXPECT_EQ(submit({1}, beams), DYN_INVALID_ARGUMENT);
+  EXPECT_THAT(whatWasRefused(), HasSubstr("draws nothing"));
+  beams.temperature = 0;
+  beams.beam_count = -1;
+  EXPECT_EQ(submit({1}, beams), DYN_INVALID_ARGUMENT);
+  beams.beam_count = 3;
+  beams.score = [](void*, int64_t, const int64_t*, size_t, float*, size_t) { return DYN_CANCELLED; };
+  ASSERT_EQ(submit({1}, beams, &first), DYN_OK);
+  EXPECT_EQ(rest().at(first).status, DYN_CANCELLED);
+  // What an older program says ends in front of the beams.
+  dyn_prompt old{};
+  const std::vector<int64_t> ids = {1};
+  old.size = offsetof(dyn_prompt, beam_count);
+  old.ids = ids.data();
+  old.id_count = 1;
+  old.max_new = 2;
+  old.beam_count = -1;
+  ASSERT_EQ(dyn_generator_submit(generator_, &old, &first), DYN_OK);
+  EXPECT_EQ(rest().at(first).ids.size(), 2U);
 }
 
 }  // namespace

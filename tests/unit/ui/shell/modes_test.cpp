@@ -214,6 +214,25 @@ TEST_F(Modes, theStripCountsErrorsAndProblems) {
   EXPECT_EQ(button(window, "problemsButton")->text(), "Problems 1");
 }
 
+TEST_F(Modes, theOverviewSaysThatPositionsAreTestedWhereTheyAreLookedUp) {
+  QFile file(model_);
+  ASSERT_TRUE(file.open(QIODevice::WriteOnly));
+  file.write(R"(fn @main(%x: Tensor[(seq), f32], %cache: Tensor[(past, 2), f32]) {
+  %held = gather(shape(%cache), i64[] 0) {axis = 0}
+  %all = add(%held, gather(shape(%x), i64[] 0) {axis = 0})
+  %y = add(%x, gather(f32[4] [0, 1, 2, 3], range(%held, %all, i64[] 1)) {axis = 0})
+  return %y
+})");
+  file.close();
+  MainWindow window;
+  show(window, {1440, 900});
+  auto* page = window.findChild<OverviewPage*>();
+  ASSERT_TRUE(isSeen(page));
+  const QString text = page->toPlainText();
+  EXPECT_TRUE(text.contains("past + seq must be at most 4")) << text.toStdString();
+  EXPECT_FALSE(text.contains("proved that all sizes fit"));
+}
+
 TEST_F(Modes, theOverviewSaysWhatVariesAndLeadsThere) {
   MainWindow window;
   show(window, {1440, 900});
