@@ -211,7 +211,9 @@ Result<std::unique_ptr<dyn_generator>> createGenerator(dyn_model& model, const d
   });
   if (!done.ok()) return Error{done.error()};
   const DecoderProgram program{made->module.get(), nullptr, &made->signature, &made->options};
-  DYN_TRY(made->generator, Generator::begin(program, made->ports, std::move(decoder), maxBatch));
+  DYN_TRY(made->generator,
+          Generator::begin(program, made->ports,
+                           {std::move(decoder), maxBatch, static_cast<size_t>(asked.prompt_lookup)}));
   return made;
 }
 
@@ -398,6 +400,8 @@ void countStep(dyn_generator& generator, int64_t tokenCount) {
   counts.steps_count = own.stepsCount();
   counts.rows_count = own.rowsCount();
   counts.shared_tokens_count = own.sharedTokensCount();
+  counts.draft_tokens_count = own.draftTokensCount();
+  counts.accepted_tokens_count = own.acceptedTokensCount();
   counts.growing_caches_count = own.growingCount();
   counts.shares_lengths = own.sharesLengths() ? 1 : 0;
 }
@@ -476,6 +480,8 @@ dyn_status dyn_generator_create(dyn_model* model, const dyn_generator_options* o
       DYN_TRY(asked, taken(*options, offsetof(dyn_generator_options, inputs), "dyn_generator_options"));
     }
     if (asked.max_batch < 0) return badArgument("max_batch is negative");
+    if (asked.prompt_lookup < 0 || asked.prompt_lookup > 256)
+      return badArgument("prompt_lookup is not from 0 to 256");
     DYN_TRY(std::unique_ptr<dyn_generator> made, createGenerator(*model, asked));
     made->counts.caches_count = static_cast<int64_t>(made->ports.caches.size());
     made->counts.shares_lengths = 1;

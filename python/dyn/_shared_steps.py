@@ -17,7 +17,7 @@ from ._model import Model
 if TYPE_CHECKING:
     from typing import Unpack
 
-_OF_ALL = ("tokenizer", "max_batch")  # options that all sequences share
+_OF_ALL = ("tokenizer", "max_batch", "prompt_lookup")  # options that all sequences share
 
 
 class Sequence(AsyncIterator[Token]):
@@ -70,7 +70,7 @@ class SharedSteps:
         for name, value in (("max_batch", max_batch), ("max_queue", max_queue)):
             if value <= 0:
                 raise UsageError(f"{name}: {value} is not above 0")
-        self._handle = _dyn.Generator(model._handle, None if tokenizer is None else os.fspath(tokenizer), max_batch, [], [])
+        self._handle = _dyn.Generator(model._handle, None if tokenizer is None else os.fspath(tokenizer), max_batch, [], [], 0)
         self._max_queue = max_queue
         self._changed = threading.Condition()
         self._open: dict[int, Sequence] = {}
@@ -80,8 +80,8 @@ class SharedSteps:
         self._thread.start()
 
     def submit(self, prompt: Prompt, /, **options: Unpack[GenerationOptions]) -> Sequence:
-        """Options are those of GenerationOptions but tokenizer, max_batch and logits_processor. Draws depend on the seed
-        and the prompt alone."""
+        """Options are those of GenerationOptions but tokenizer, max_batch, prompt_lookup and logits_processor. Draws depend
+        on the seed and the prompt alone."""
         unknown = set(options) - set(GenerationOptions.__annotations__)
         if unknown:
             raise UsageError(f"generate: no option {', '.join(sorted(unknown))}")

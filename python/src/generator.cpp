@@ -14,7 +14,8 @@ nb::object viewOf(void* data, size_t bytes, int flags) {
 }  // namespace
 
 Generator::Generator(Model& model, const std::optional<std::string>& tokenizer, int32_t maxBatch,
-                     const std::vector<GivenInput>& inputs, const std::vector<std::string>& ports) {
+                     const std::vector<GivenInput>& inputs, const std::vector<std::string>& ports,
+                     int32_t promptLookup) {
   std::vector<dyn_generator_input> given;
   for (const GivenInput& input : inputs)
     given.push_back({input.name.c_str(), static_cast<dyn_dtype>(input.dtype),
@@ -30,6 +31,7 @@ Generator::Generator(Model& model, const std::optional<std::string>& tokenizer, 
   options.input_count = given.size();
   options.ports = roles.data();
   options.port_count = roles.size();
+  options.prompt_lookup = promptLookup;
   model.call([&](dyn_model* one) { return dyn_generator_create(one, &options, &generator_); });
 }
 
@@ -126,6 +128,8 @@ nb::dict Generator::statistics() {
   named["caches_count"] = row.caches_count;
   named["shares_lengths"] = row.shares_lengths != 0;
   named["shared_tokens_count"] = row.shared_tokens_count;
+  named["draft_tokens_count"] = row.draft_tokens_count;
+  named["accepted_tokens_count"] = row.accepted_tokens_count;
   return named;
 }
 

@@ -37,7 +37,8 @@ struct GivenInput {
 class Generator {
  public:
   Generator(Model& model, const std::optional<std::string>& tokenizer, int32_t maxBatch,
-            const std::vector<GivenInput>& inputs, const std::vector<std::string>& ports);
+            const std::vector<GivenInput>& inputs, const std::vector<std::string>& ports,
+            int32_t promptLookup);
   ~Generator();
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;

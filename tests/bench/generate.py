@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Requests of different prompts and lengths to a decoder: tokens per second, and the time to the first token of a request.
 
-    ./dev bench generate [MODEL.onnx] [--requests N] [--max-batch N] [--max-new N] [--prefix N] [--threads N] [--repeat N] [--json]
+    ./dev bench generate [MODEL.onnx] [--requests N] [--max-batch N] [--max-new N] [--prefix N] [--prompt-lookup N] [--threads N] [--repeat N]
+        [--json]
 
 Four ways, in turn: `dynrepl generate` one by one and with --max-batch, onnxruntime one by one and in padded batches, whose rows all run until the last
 has ended. All requests are there from the beginning. Texts end at some tokens, so their lengths differ. Without MODEL a transformer with random weights
-is made (--width, --layers, --vocabulary). --prefix: so many tokens, with which all prompts begin. The tokens must be the same; a difference ends the
+is made (--width, --layers, --vocabulary). --prefix: so many tokens, with which all prompts begin. --prompt-lookup: one by one
+with drafts of so many tokens, too; how many a step accepts depends on the texts. The tokens must be the same; a difference ends the
 program with 3. Needs numpy, onnx and onnxruntime.
 """
 import argparse
@@ -85,9 +87,9 @@ def theirs(peer, prompts, stops, most, batch):
     return tokens, firsts, time.perf_counter() - begin
 
 
-def ours(arguments, path, prompts, stops, batch):
+def ours(arguments, path, prompts, stops, batch, *more):
     command = [os.path.join(arguments.build, "bin", "dynrepl"), "generate", path, "--json", "--max-new", str(arguments.max_new), "--max-batch", str(batch),
-               "--threads", str(arguments.threads)]
+               "--threads", str(arguments.threads), *more]
     command += [word for prompt in prompts for word in ("--prompt", "ids:" + ",".join(map(str, prompt)))]
     command += [word for stop in sorted(stops) for word in ("--stop", str(stop))]
     ran = subprocess.run(command, capture_output=True, text=True)
@@ -96,6 +98,8 @@ def ours(arguments, path, prompts, stops, batch):
     if "one by one" in ran.stderr:
         print(ran.stderr.strip(), file=sys.stderr)
     made = json.loads(ran.stdout)
+    if made["draft_tokens_count"]:
+        print(f"{made['accepted_tokens_count']} of {made['draft_tokens_count']} draft tokens accepted, {made['steps_count']} steps", file=sys.stderr)
     return [row["ids"] for row in made["sequences"]], [row["first_token_ns"] / 1e9 for row in made["sequences"]], made["total_ns"] / 1e9
 
 
@@ -114,6 +118,7 @@ def main():
     parser.add_argument("--max-batch", type=int, default=16)
     parser.add_argument("--max-new", type=int, default=64)
     parser.add_argument("--prefix", type=int, default=0)
+    parser.add_argument("--prompt-lookup", type=int, default=0)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--repeat", type=int, default=3, help="each way, in turn; the fastest counts")
     parser.add_argument("--width", type=int, default=768)
@@ -139,6 +144,8 @@ def main():
                 f"Dyn, up to {arguments.max_batch}": lambda: ours(arguments, path, prompts, stops, arguments.max_batch),
                 "onnxruntime, one by one": lambda: theirs(peer, prompts, stops, arguments.max_new, 1),
                 f"onnxruntime, padded, {arguments.max_batch}": lambda: theirs(peer, prompts, stops, arguments.max_new, arguments.max_batch)}
+        if arguments.prompt_lookup:
+            ways["Dyn, one by one, drafts"] = lambda: ours(arguments, path, prompts, stops, 1, "--prompt-lookup", str(arguments.prompt_lookup))
         best = {}
         for _ in range(arguments.repeat):
             for name, run in ways.items():

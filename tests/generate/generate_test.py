@@ -330,6 +330,27 @@ class Generate(unittest.TestCase):
         found = self.run_generate(batch, "--prompt", "ids:5,17", "--max-new", 5, "--beams", 3)["sequences"][0]
         self.assertEqual(found["ids"], searched(self.models["masked"], [5, 17], 5, 3)[0])
 
+    def test_prompt_lookup_gives_the_same_tokens_in_fewer_steps(self):
+        for name in self.models:
+            for prompt in ([5, 17, 300, 2, 41], [9], [4, 5, 6, 4, 5]):
+                for more in ((), ("--temperature", 0.3, "--seed", 4), ("--stop", 5), ("--repetition-penalty", 1.3)):
+                    options = (*prompt_options([prompt]), "--max-new", 40, *more)
+                    plain = self.run_generate(name, *options)
+                    found = self.run_generate(name, *options, "--prompt-lookup", 6)
+                    self.assertEqual(found["sequences"][0]["ids"], plain["sequences"][0]["ids"], (name, prompt, more))
+                    self.assertLessEqual(found["accepted_tokens_count"], found["draft_tokens_count"])
+                    self.assertEqual(found["steps_count"], plain["steps_count"] - found["accepted_tokens_count"], (name, prompt, more))
+                    self.assertEqual(plain["draft_tokens_count"], 0)
+        text = [7, 8, 9, 10, 11, 12] * 4
+        accepted = self.run_generate("masked", *prompt_options([text]), "--max-new", 60, "--prompt-lookup", 8)["accepted_tokens_count"]
+        self.assertGreater(accepted, 0)
+
+    def test_prompt_lookup_leaves_models_that_take_one_token_a_step(self):
+        options = ("--prompt", "ids:4,5,6,4,5", "--max-new", 30)
+        found = self.run_generate("recurrent", *options, "--prompt-lookup", 6)
+        self.assertEqual(found["sequences"][0]["ids"], self.ids("recurrent", *options)[0])
+        self.assertEqual(found["draft_tokens_count"], 0)
+
     def test_what_beams_refuse(self):
         def fault(*options):
             return self.run_generate("masked", "--prompt", "ids:1", *options, code=2)["error"]["message"]
@@ -338,6 +359,8 @@ class Generate(unittest.TestCase):
         self.assertIn("--length-penalty needs --beams", fault("--length-penalty", 2))
         self.assertIn("--early-stopping needs --beams", fault("--early-stopping"))
         self.assertIn("--beams", fault("--beams", 0))
+        self.assertIn("not both", fault("--beams", 2, "--prompt-lookup", 3))
+        self.assertIn("--prompt-lookup", fault("--prompt-lookup", 0))
         self.assertIn("finite", fault("--beams", 2, "--length-penalty", "inf"))
 
     def test_what_is_no_decoder_says_what_is_missing(self):

@@ -257,6 +257,15 @@ class Generate(unittest.TestCase):
         early = self.model.generate(PROMPTS[0], max_new_tokens=6, beams=3, early_stopping=True, stop=found[0].ids[1])
         self.assertIn(early[0].end, ("stop token", "length"))
 
+    def test_prompt_lookup_gives_the_same_tokens_in_fewer_steps(self):
+        text = [15, 7, 3, 9, 4] * 3
+        wanted = self.model.generate(text, max_new_tokens=24)[0]
+        with self.model.generate_stream(text, max_new_tokens=24, prompt_lookup=6) as tokens:
+            self.assertEqual([token.id for token in tokens], wanted.ids)
+            counts = tokens.statistics
+        self.assertEqual(counts.steps_count, 24 - counts.accepted_tokens_count)
+        self.assertGreater(counts.draft_tokens_count, 0)
+
     def test_ctrl_c_ends_it(self):
         process = subprocess.Popen([sys.executable, "-c", ENDLESS], stdout=subprocess.PIPE, text=True,
                                    cwd=pathlib.Path(__file__).parent)
@@ -275,7 +284,7 @@ class Generate(unittest.TestCase):
     def test_errors(self):
         refusals = [({"speed": 3}, "no option speed"), ({"max_batch": 0}, "max_batch"), ({"top_p": 1.5}, "top_p"),
                     ({"temperature": -1}, "temperature"), ({"max_new_tokens": 0}, "max_new_tokens"),
-                    ({"beams": 0}, "beams"), ({"beams": 2, "temperature": 1.0}, "draws nothing"),
+                    ({"beams": 0}, "beams"), ({"prompt_lookup": 257}, "prompt_lookup"), ({"beams": 2, "temperature": 1.0}, "draws nothing"),
                     ({"logits_processor": [None, None]}, "2 for 1 prompts"), ({"stop": "text"}, "tokenizer")]
         for options, part in refusals:
             with self.assertRaisesRegex(dyn.UsageError, part):

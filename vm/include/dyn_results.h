@@ -22,6 +22,10 @@ DYN_API int32_t dyn_value_is_exclusive(const dyn_value* value);
 /* How many rows along its axis a tensor of dyn_value_growing has room for, or one that a program made by
  * appending to it; 0: it does not grow. */
 DYN_API int64_t dyn_value_room(const dyn_value* value);
+/* Replaces a tensor that grows by its first `rows` rows. Where nothing but this handle refers to its memory
+ * (no other handle, no input of a context), the next rows that are appended take the place of those dropped;
+ * else appending copies. DYN_INVALID_ARGUMENT: it does not grow, or has fewer rows; it stays as it is. */
+DYN_API dyn_status dyn_value_truncate(dyn_value** value, int64_t rows);
 
 #ifdef __cplusplus
 }

@@ -80,7 +80,8 @@ Result<Value> givenForRows(const Value& value, const Port& port, const DecoderPo
 Result<std::vector<std::pair<size_t, Value>>> stepValues(const Signature& signature,
                                                          const DecoderPorts& ports,
                                                          const DecoderOptions& options,
-                                                         const StepLayout& layout, const TokenRows& tokens) {
+                                                         const StepLayout& layout, const TokenRows& tokens,
+                                                         int64_t scoredCount = 1) {
   const size_t rows = tokens.size();
   std::vector<std::pair<size_t, Value>> values;
   const auto add = [&](std::optional<size_t> input, int64_t columns, const auto& valueAt) -> Status {
@@ -114,8 +115,8 @@ Result<std::vector<std::pair<size_t, Value>>> stepValues(const Signature& signat
     values.emplace_back(*ports.cacheSwitch, std::move(flag));
   }
   if (ports.scoresCount) {
-    DYN_TRY(Value one, oneNumber(signature.inputs[*ports.scoresCount], 1));
-    values.emplace_back(*ports.scoresCount, std::move(one));
+    DYN_TRY(Value count, oneNumber(signature.inputs[*ports.scoresCount], scoredCount));
+    values.emplace_back(*ports.scoresCount, std::move(count));
   }
   for (const size_t input : ports.given) {
     const Port& port = signature.inputs[input];
@@ -253,6 +254,41 @@ Result<ScoreRows> DecoderSteps::run(DecoderBatch& batch, const TokenRows& tokens
   return scores;
 }
 
+Result<ScoreRows> DecoderSteps::runDraft(DecoderBatch& batch, const std::vector<int64_t>& tokens,
+                                         Interruption& interruption) {
+  const auto count = static_cast<int64_t>(tokens.size());
+  if (!ports_.caches.empty()) return runOnce(batch, {tokens}, interruption, count);
+  batch.tokens[0].insert(batch.tokens[0].end(), tokens.begin(), tokens.end());
+  return runOnce(batch, batch.tokens, interruption, count);
+}
+
+Status DecoderSteps::dropLast(DecoderBatch& batch, int64_t count) {
+  if (count == 0) return {};
+  const int64_t left = batch.lengths[0] - count;
+  const bool inPlace = std::all_of(ports_.caches.begin(), ports_.caches.end(), [&](const CachePort& cache) {
+    const auto i = static_cast<size_t>(&cache - ports_.caches.data());
+    return cache.kind != CacheKind::growing || dyn_value_room(batch.caches[i].get()) > 0;
+  });
+  if (!inPlace) {
+    DYN_TRY(batch, batchOf({{&batch, 0, left}}));
+    return {};
+  }
+  for (size_t i = 0; i < batch.caches.size(); ++i) {
+    if (ports_.caches[i].kind != CacheKind::growing) continue;
+    // The context refers to what the step was given, which shares the memory.
+    const auto input = static_cast<int32_t>(ports_.caches[i].input);
+    dyn_status status = dyn_context_set_input(context_.get(), input, nullptr);
+    dyn_value* cache = batch.caches[i].release();
+    if (status == DYN_OK) status = dyn_value_truncate(&cache, batch.span - count);
+    batch.caches[i].reset(cache);
+    if (status != DYN_OK) return vmError(status);
+  }
+  if (ports_.caches.empty()) batch.tokens[0].resize(static_cast<size_t>(left));
+  batch.span -= ports_.caches.empty() ? 0 : count;
+  batch.lengths[0] = left;
+  return {};
+}
+
 Status DecoderSteps::setInput(size_t input, const Value& value) {
   DYN_TRY(const VmValue handle,
           toVm(context_.get(), value, program_.signature->inputs[input].type, program_.types));
@@ -260,7 +296,7 @@ Status DecoderSteps::setInput(size_t input, const Value& value) {
   return status == DYN_OK ? Status() : Status(vmError(status));
 }
 
-Status DecoderSteps::setInputs(const DecoderBatch& batch, const TokenRows& tokens) {
+Status DecoderSteps::setInputs(const DecoderBatch& batch, const TokenRows& tokens, int64_t scoredCount) {
   StepLayout layout{batch.span, 0, batch.lengths, side_};
   for (const std::vector<int64_t>& row : tokens)
     layout.count = std::max(layout.count, static_cast<int64_t>(row.size()));
@@ -271,7 +307,7 @@ Status DecoderSteps::setInputs(const DecoderBatch& batch, const TokenRows& token
     padded[row].insert(padded[row].begin(), missing, padded[row][0]);
     if (ports_.caches.empty()) layout.lengths[row] = -static_cast<int64_t>(missing);
   }
-  DYN_TRY(const auto values, stepValues(*program_.signature, ports_, options_, layout, padded));
+  DYN_TRY(const auto values, stepValues(*program_.signature, ports_, options_, layout, padded, scoredCount));
   for (const auto& [input, value] : values) DYN_CHECK(setInput(input, value));
   for (size_t i = 0; i < batch.caches.size(); ++i) {
     const auto input = static_cast<int32_t>(ports_.caches[i].input);
@@ -282,13 +318,13 @@ Status DecoderSteps::setInputs(const DecoderBatch& batch, const TokenRows& token
 }
 
 Result<ScoreRows> DecoderSteps::runOnce(DecoderBatch& batch, const TokenRows& tokens,
-                                        Interruption& interruption) {
-  DYN_CHECK(setInputs(batch, tokens));
+                                        Interruption& interruption, int64_t scoredCount) {
+  DYN_CHECK(setInputs(batch, tokens, scoredCount));
   dyn_status status = DYN_OK;
   DYN_CHECK(interruption.guard(context_.get(), [&] { status = dyn_context_run(context_.get()); }));
   if (status == DYN_UNSUPPORTED && growingCount() > 0 && !knowsGrowing_) {
     DYN_CHECK(makeDense(batch));  // the program needs dense caches
-    return runOnce(batch, tokens, interruption);
+    return runOnce(batch, tokens, interruption, scoredCount);
   }
   if (status != DYN_OK) return vmError(status);
   const bool isFirst = batch.span == 0;
@@ -300,7 +336,7 @@ Result<ScoreRows> DecoderSteps::runOnce(DecoderBatch& batch, const TokenRows& to
     for (size_t row = 0; row < tokens.size(); ++row)
       batch.lengths[row] = static_cast<int64_t>(tokens[row].size());
   }
-  return takeResults(batch, isFirst);
+  return takeResults(batch, isFirst, scoredCount);
 }
 
 Status DecoderSteps::makeDense(DecoderBatch& batch) {
@@ -319,7 +355,7 @@ Result<HostTensor> DecoderSteps::cacheTensor(size_t index, const dyn_value* valu
   return read.tensor();
 }
 
-Result<ScoreRows> DecoderSteps::takeResults(DecoderBatch& batch, bool isFirst) {
+Result<ScoreRows> DecoderSteps::takeResults(DecoderBatch& batch, bool isFirst, int64_t scoredCount) {
   // A graph of its own for the first step makes the caches and appends to none.
   const bool isBegun = isFirst && ports_.cacheSwitch.has_value();
   for (size_t i = 0; i < batch.caches.size(); ++i) {
@@ -339,6 +375,11 @@ Result<ScoreRows> DecoderSteps::takeResults(DecoderBatch& batch, bool isFirst) {
     }
   }
   knowsGrowing_ = knowsGrowing_ || !isBegun;
+  return readScores(static_cast<int64_t>(batch.lengths.size()), scoredCount);
+}
+
+// Behind the last `scoredCount` tokens of each row.
+Result<ScoreRows> DecoderSteps::readScores(int64_t rows, int64_t scoredCount) const {
   dyn_value* raw = nullptr;
   const dyn_status status = dyn_context_get_output(context_.get(), static_cast<int32_t>(ports_.logits), &raw);
   if (status != DYN_OK) return vmError(status);
@@ -347,23 +388,27 @@ Result<ScoreRows> DecoderSteps::takeResults(DecoderBatch& batch, bool isFirst) {
           fromVm(handle.get(), program_.signature->outputs[ports_.logits].type, program_.types));
   const HostTensor& logits = value.tensor();
   const int64_t vocabulary = logits.shape().empty() ? 0 : logits.shape().back();
-  const auto rows = static_cast<int64_t>(batch.lengths.size());
   // Values inside of the model may decide the shape.
   if (vocabulary == 0 || logits.elementCount() % (rows * vocabulary) != 0 || logits.elementCount() == 0)
     return makeError(DiagnosticId::runtimeError,
                      "the model gave scores of shape " + shapeText(logits.shape()) + " for " +
                          std::to_string(rows) + (rows == 1 ? " prompt" : " prompts"));
   const int64_t positions = logits.elementCount() / (rows * vocabulary);
-  ScoreRows scores(static_cast<size_t>(rows));
-  for (int64_t row = 0; row < rows; ++row) {
-    const int64_t begin = ((row + 1) * positions - 1) * vocabulary;
-    std::vector<float>& target = scores[static_cast<size_t>(row)];
+  if (positions < scoredCount)
+    return makeError(DiagnosticId::unsupportedFeature, "unsupported: the model gives scores of " +
+                                                           std::to_string(positions) + " positions, not of " +
+                                                           std::to_string(scoredCount));
+  ScoreRows scores(static_cast<size_t>(rows * scoredCount));
+  for (int64_t i = 0; i < rows * scoredCount; ++i) {
+    const int64_t row = i / scoredCount, fromEnd = scoredCount - i % scoredCount;
+    const int64_t begin = ((row + 1) * positions - fromEnd) * vocabulary;
+    std::vector<float>& target = scores[static_cast<size_t>(i)];
     target.resize(static_cast<size_t>(vocabulary));
     if (logits.dtype() == Dtype::f32)
       std::memcpy(target.data(), logits.as<float>() + begin, target.size() * sizeof(float));
     else
-      for (int64_t i = 0; i < vocabulary; ++i)
-        target[static_cast<size_t>(i)] = static_cast<float>(logits.realAt(begin + i));
+      for (int64_t token = 0; token < vocabulary; ++token)
+        target[static_cast<size_t>(token)] = static_cast<float>(logits.realAt(begin + token));
   }
   return scores;
 }
@@ -434,6 +479,24 @@ Result<bool> DecoderSteps::findPrefixes(const DecoderBatch& batch, const std::ve
   const Result<ScoreRows> again = run(*part, {last}, interruption);
   if (!again.ok() && again.error().id == DiagnosticId::cancelled) return Error{again.error()};
   return again.ok() && agree(scores, (*again)[0], tolerance());
+}
+
+Result<bool> DecoderSteps::findDrafts(const DecoderBatch& batch, int64_t token, Interruption& interruption) {
+  if (ports_.hasCaches(CacheKind::state) || (!ports_.caches.empty() && ports_.fixedLength == 1)) return false;
+  const auto agrees = [&]() -> Result<bool> {
+    DYN_TRY(DecoderBatch single, batchOf({{&batch, 0}}));
+    DYN_TRY(DecoderBatch drafted, batchOf({{&batch, 0}}));
+    const std::vector<int64_t> tokens{token, 0, 1};
+    DYN_TRY(const ScoreRows scores, runDraft(drafted, tokens, interruption));
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      DYN_TRY(const ScoreRows wanted, run(single, {{tokens[i]}}, interruption));
+      if (!agree(wanted[0], scores[i], tolerance())) return false;
+    }
+    return true;
+  };
+  Result<bool> found = agrees();
+  // Three tokens may be more than it has room for.
+  return !found.ok() && found.error().id != DiagnosticId::cancelled ? Result<bool>(false) : found;
 }
 
 // Of the range of the scores.

@@ -66,6 +66,15 @@ class DecoderSteps {
   // `tokens` [rows][n]: those that follow; n is the same for all rows. Returns the scores [rows][vocabulary]
   // behind the last.
   Result<ScoreRows> run(DecoderBatch& batch, const TokenRows& tokens, Interruption& interruption);
+  // The same of a batch of one row, whose tokens may be a draft: the scores [tokens][vocabulary] behind each.
+  // Error: unsupportedFeature, where the model gives those of the last alone.
+  Result<ScoreRows> runDraft(DecoderBatch& batch, const std::vector<int64_t>& tokens,
+                             Interruption& interruption);
+  // Takes the last positions of a batch of one row back, in place where its caches grow in place.
+  Status dropLast(DecoderBatch& batch, int64_t count);
+  // Finds out whether a step of several tokens gives the scores of as many steps: compares them behind the
+  // first row of a batch, whose next token this is, and leaves the batch as it is.
+  Result<bool> findDrafts(const DecoderBatch& batch, int64_t token, Interruption& interruption);
   // A batch of these rows, in their order; what they come from stays as it is.
   Result<DecoderBatch> batchOf(const std::vector<BatchRow>& rows);
   // Of one row, to be kept: without room for more.
@@ -98,10 +107,12 @@ class DecoderSteps {
   bool hasStatesAlone() const;
   CacheAxes axesOf(const CachePort& cache) const;
   int64_t beginOf(int64_t span, int64_t length) const;
-  Result<ScoreRows> runOnce(DecoderBatch& batch, const TokenRows& tokens, Interruption& interruption);
-  Status setInputs(const DecoderBatch& batch, const TokenRows& tokens);
+  Result<ScoreRows> runOnce(DecoderBatch& batch, const TokenRows& tokens, Interruption& interruption,
+                            int64_t scoredCount = 1);
+  Status setInputs(const DecoderBatch& batch, const TokenRows& tokens, int64_t scoredCount);
   Status setInput(size_t input, const Value& value);
-  Result<ScoreRows> takeResults(DecoderBatch& batch, bool isFirst);
+  Result<ScoreRows> takeResults(DecoderBatch& batch, bool isFirst, int64_t scoredCount);
+  Result<ScoreRows> readScores(int64_t rows, int64_t scoredCount) const;
 
   DecoderProgram program_;
   DecoderPorts ports_;

@@ -17,6 +17,8 @@ void takeProgress(const Generator& generator, GenerationResult& result) {
   result.stepsCount = generator.stepsCount();
   result.rowsCount = generator.rowsCount();
   result.sharedTokensCount = generator.sharedTokensCount();
+  result.draftTokensCount = generator.draftTokensCount();
+  result.acceptedTokensCount = generator.acceptedTokensCount();
   result.growingCount = generator.growingCount();
   result.sharesLengths = generator.sharesLengths();
 }
@@ -24,7 +26,7 @@ void takeProgress(const Generator& generator, GenerationResult& result) {
 Status run(const DecoderProgram& program, const DecoderPorts& ports, const GenerationRequest& request,
            const TokenSink& sink, Interruption& interruption, GenerationResult& result) {
   DYN_TRY(const std::unique_ptr<Generator> generator,
-          Generator::begin(program, ports, request.decoder, request.maxBatch));
+          Generator::begin(program, ports, {request.decoder, request.maxBatch, request.mostDraft}));
   const auto take = [&](size_t sequence, int64_t token) -> Result<bool> {
     for (size_t i = 0; i < result.sequences.size(); ++i) result.sequences[i].end = generator->sequence(i).end;
     return sink(sequence, token);

@@ -17,6 +17,7 @@ struct GenerationRequest {
   std::vector<std::vector<int64_t>> prompts;  // none is empty
   int64_t maxNew = 0;
   size_t maxBatch = 1;
+  size_t mostDraft = 0;  // as in GeneratorOptions
   SamplingPolicy sampling;
   BeamPolicy beams;
   DecoderOptions decoder;  // room is set by generate()
@@ -28,7 +29,8 @@ struct GenerationResult {
   int64_t stepsCount = 0;                    // runs of the program; `rowsCount`: the sequences in all of them
   int64_t rowsCount = 0;
   int64_t sharedTokensCount = 0;  // of prompts, whose caches others made
-  int64_t firstTokenNs = 0;       // until the first token of the first prompt
+  int64_t draftTokensCount = 0, acceptedTokensCount = 0;
+  int64_t firstTokenNs = 0;  // until the first token of the first prompt
   int64_t totalNs = 0;
   int64_t growingCount = 0;   // caches that grow in place
   bool sharesLengths = true;  // false: sequences of different lengths were found to disturb each other

@@ -25,14 +25,15 @@ const char* toString(GenerationEnd end) {
 }
 
 Result<std::unique_ptr<Generator>> Generator::begin(const DecoderProgram& program, const DecoderPorts& ports,
-                                                    DecoderOptions options, size_t maxBatch) {
-  DYN_TRY(std::unique_ptr<DecoderSteps> steps, DecoderSteps::begin(program, ports, std::move(options)));
-  return std::unique_ptr<Generator>(new Generator(std::move(steps), ports.tokensCount, maxBatch));
+                                                    GeneratorOptions options) {
+  DYN_TRY(std::unique_ptr<DecoderSteps> steps,
+          DecoderSteps::begin(program, ports, std::move(options.decoder)));
+  return std::unique_ptr<Generator>(new Generator(std::move(steps), ports.tokensCount, options));
 }
 
 size_t Generator::add(SequenceRequest request) {
   const size_t number = addedCount_++;
-  Sequence added{std::move(request), Sampler({}, 0), {}, steadyNs(), false, {}};
+  Sequence added{std::move(request), Sampler({}, 0), PromptLookup(mostDraft_), {}, steadyNs(), false, {}};
   added.sampler = Sampler(added.request.sampling, added.request.stream);
   added.history = added.request.prompt;
   const Status known = checkTokens(added.history);
@@ -328,12 +329,52 @@ Status Generator::giveBest(size_t number, const Beam& best) {
 
 // One token more of each sequence.
 Status Generator::stepAll(Interruption& interruption) {
+  DYN_TRY(const bool wasDrafted, stepDraft(interruption));
+  if (wasDrafted) return keepRunning();
   TokenRows tokens;
   for (const size_t sequence : active_) tokens.push_back({sequences_.at(sequence).history.back()});
   const Status run = runRows(batch_, active_, tokens, interruption);
   if (run.ok()) return keepRunning();
   if (run.error().id == DiagnosticId::cancelled || active_.size() == 1) return run;
   return stepEach(tokens, interruption);
+}
+
+// No more tokens than may follow.
+std::vector<int64_t> Generator::draftOf(const Sequence& sequence) const {
+  const int64_t left = sequence.request.maxNew - static_cast<int64_t>(sequence.made.ids.size());
+  return sequence.lookup.draft(sequence.history, static_cast<size_t>(std::max<int64_t>(1, left) - 1));
+}
+
+// A step of the one sequence over a draft of its next tokens; false: there is none, or the model takes none.
+Result<bool> Generator::stepDraft(Interruption& interruption) {
+  if (mostDraft_ == 0 || active_.size() != 1 || !takesDrafts_.value_or(true)) return false;
+  const size_t number = active_[0];
+  Sequence& sequence = sequences_.at(number);
+  std::vector<int64_t> tokens = draftOf(sequence);
+  if (tokens.empty()) return false;
+  const int64_t last = sequence.history.back();
+  if (!takesDrafts_) {
+    DYN_TRY(takesDrafts_, steps_->findDrafts(batch_, last, interruption));
+    if (!*takesDrafts_) return false;
+  }
+  const size_t draftedCount = tokens.size();
+  tokens.insert(tokens.begin(), last);
+  DYN_TRY(ScoreRows scores, steps_->runDraft(batch_, tokens, interruption));
+  ++stepsCount_;
+  ++rowsCount_;
+  size_t acceptedCount = 0;
+  for (;; ++acceptedCount) {
+    const Status added = add(sequence, number, scores[acceptedCount]);
+    if (!added.ok()) fail(number, added.error());
+    if (acceptedCount == draftedCount || !isRunning(number) ||
+        sequence.history.back() != tokens[acceptedCount + 1])
+      break;
+  }
+  sequence.lookup.note(draftedCount, acceptedCount);
+  draftTokensCount_ += static_cast<int64_t>(draftedCount);
+  acceptedTokensCount_ += static_cast<int64_t>(acceptedCount);
+  DYN_CHECK(steps_->dropLast(batch_, static_cast<int64_t>(draftedCount - acceptedCount)));
+  return true;
 }
 
 // One of them fails, so each takes this step by itself.

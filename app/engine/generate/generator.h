@@ -1,13 +1,15 @@
 // Generator: sequences join the steps of a decoder, and leave them, while it runs.
 //
-//   DYN_TRY(auto generator, Generator::begin(program, ports, {}, 16));
+//   DYN_TRY(auto generator, Generator::begin(program, ports, {.maxBatch = 16}));
 //   const size_t number = generator->add({.prompt = {15, 7, 3}, .maxNew = 20, .sink = print});
 //   while (!generator->isIdle()) DYN_CHECK(generator->step(interruption));
 //
 // A prompt runs by itself (prompts of equal lengths run together), and its sequence joins the others at the
 // next step; one that has ended leaves, and the next prompt takes its place. Sequences of different lengths
 // share steps where DecoderSteps::findPadding finds that padding changes nothing. A prompt that begins as
-// another one takes its caches so far (shared_prefixes.h).
+// another one takes its caches so far (shared_prefixes.h). A sequence with several beams runs beside the
+// others, a step of it in each step; its tokens come when its search has ended. One such after the other.
+// A sequence that runs alone may have several tokens in a step (prompt_lookup.h).
 //
 // Errors: a sequence whose prompt, step, sampling, hook or sink fails ends alone (GenerationEnd::failed). One
 // whose prompt has a token that the model does not know (DecoderPorts::tokensCount) ends before it runs.
@@ -24,6 +26,7 @@
 
 #include "app/engine/generate/beam_run.h"
 #include "app/engine/generate/decoder_steps.h"
+#include "app/engine/generate/prompt_lookup.h"
 #include "app/engine/generate/sampling.h"
 #include "app/engine/generate/shared_prefixes.h"
 
@@ -54,10 +57,16 @@ struct GeneratedSequence {
   std::optional<Diagnostic> error;  // why it failed
 };
 
+struct GeneratorOptions {
+  DecoderOptions decoder;
+  size_t maxBatch = 1;   // sequences in a step
+  size_t mostDraft = 0;  // tokens of a draft by prompt lookup; 0: none
+};
+
 class Generator {
  public:
   static Result<std::unique_ptr<Generator>> begin(const DecoderProgram& program, const DecoderPorts& ports,
-                                                  DecoderOptions options, size_t maxBatch);
+                                                  GeneratorOptions options);
   // Numbers count from 0.
   size_t add(SequenceRequest request);
   // Ends a sequence before the next step; one that has ended stays as it is.
@@ -78,6 +87,8 @@ class Generator {
   int64_t rowsCount() const { return rowsCount_; }                  // the sequences in all of them
   int64_t sharedTokensCount() const { return sharedTokensCount_; }  // of prompts, whose caches others made
   int64_t growingCount() const { return steps_->growingCount(); }   // caches that grow in place
+  int64_t draftTokensCount() const { return draftTokensCount_; }
+  int64_t acceptedTokensCount() const { return acceptedTokensCount_; }  // of drafts
   // False: sequences of different lengths were found to disturb each other.
   bool sharesLengths() const { return sharesLengths_; }
 
@@ -85,6 +96,7 @@ class Generator {
   struct Sequence {
     SequenceRequest request;
     Sampler sampler;
+    PromptLookup lookup;
     std::vector<int64_t> history;  // prompt and new tokens
     int64_t addedNs = 0;
     bool runsAlone = false;  // its prompt failed beside others
@@ -100,8 +112,12 @@ class Generator {
     std::vector<size_t> sequences;
   };
 
-  Generator(std::unique_ptr<DecoderSteps> steps, std::optional<int64_t> tokensCount, size_t maxBatch)
-      : steps_(std::move(steps)), tokensCount_(tokensCount), maxBatch_(std::max<size_t>(1, maxBatch)) {}
+  Generator(std::unique_ptr<DecoderSteps> steps, std::optional<int64_t> tokensCount,
+            const GeneratorOptions& options)
+      : steps_(std::move(steps)),
+        tokensCount_(tokensCount),
+        maxBatch_(std::max<size_t>(1, options.maxBatch)),
+        mostDraft_(options.mostDraft) {}
   Status checkTokens(const std::vector<int64_t>& prompt) const;
   int64_t lengthOf(size_t sequence) const;
   bool isRunning(size_t sequence) const;
@@ -117,6 +133,8 @@ class Generator {
   Status stepSearch(Interruption& interruption);
   Status giveBest(size_t number, const Beam& best);
   Status stepAll(Interruption& interruption);
+  std::vector<int64_t> draftOf(const Sequence& sequence) const;
+  Result<bool> stepDraft(Interruption& interruption);
   Status stepEach(const TokenRows& tokens, Interruption& interruption);
   Status keepRunning();
   Status takeRows(const std::vector<BatchRow>& rows);
@@ -129,7 +147,7 @@ class Generator {
 
   std::unique_ptr<DecoderSteps> steps_;
   std::optional<int64_t> tokensCount_;
-  size_t maxBatch_;
+  size_t maxBatch_, mostDraft_;
   std::map<size_t, Sequence> sequences_;
   size_t addedCount_ = 0;
   std::deque<size_t> waiting_;          // sequences whose prompts have not run
@@ -141,6 +159,8 @@ class Generator {
   bool sharesLengths_ = true;
   SharedPrefixes prefixes_;
   std::optional<bool> takesPrefixes_;  // findPrefixes was asked
+  std::optional<bool> takesDrafts_;    // findDrafts was asked
+  int64_t draftTokensCount_ = 0, acceptedTokensCount_ = 0;
   int64_t stepsCount_ = 0, rowsCount_ = 0, sharedTokensCount_ = 0;
 };
 

@@ -52,6 +52,9 @@ typedef struct dyn_generator_options {
   /* "ROLE=NAME", what an input or output is for where its name does not say it (docs/generate.md). */
   const char* const* ports;
   size_t port_count;
+  /* Tokens ahead that a step of one sequence runs, drafted from its own text; the same tokens in fewer steps;
+   * 0: none, at most 256 */
+  int32_t prompt_lookup;
 } dyn_generator_options;
 
 /* --- generators --- */
@@ -141,6 +144,7 @@ typedef struct dyn_generator_statistics {
   int64_t growing_caches_count, caches_count; /* growing: a step copies nothing of the past */
   int32_t shares_lengths;                     /* 0: only sequences of equal lengths share steps */
   int64_t shared_tokens_count;                /* of prompts, whose caches another prompt made */
+  int64_t draft_tokens_count, accepted_tokens_count; /* by prompt lookup */
 } dyn_generator_statistics;
 DYN_API dyn_status dyn_generator_get_statistics(dyn_generator* generator,
                                                 dyn_generator_statistics* statistics);

@@ -24,9 +24,10 @@ struct GenerateResult {
   std::vector<GeneratedText> sequences;
   std::string caches;  // "none", "states", "in place", "partly in place", "copied" in each step
   int64_t newTokensCount = 0, stepsCount = 0;
-  int64_t rowsCount = 0;                  // sequences in all steps
-  int64_t sharedTokensCount = 0;          // of prompts, whose caches another prompt made
-  int64_t firstTokenNs = 0, totalNs = 0;  // until the first token of the first prompt; of all
+  int64_t rowsCount = 0;                                  // sequences in all steps
+  int64_t sharedTokensCount = 0;                          // of prompts, whose caches another prompt made
+  int64_t draftTokensCount = 0, acceptedTokensCount = 0;  // by prompt lookup
+  int64_t firstTokenNs = 0, totalNs = 0;                  // until the first token of the first prompt; of all
 };
 
 }  // namespace dyn

@@ -220,6 +220,26 @@ dyn_status dyn_value_growing(dyn_context* context, int32_t dtype, int32_t rank, 
   });
 }
 
+dyn_status dyn_value_truncate(dyn_value** value, int64_t rows) {
+  return guarded([&]() -> Status {
+    if (!value || !*value || dyn_value_room(*value) == 0) return invalid("the value is no growing tensor");
+    const Tensor* grown = tensorOf(*value);
+    const int64_t there = grown->shape()[grown->storage->grownAxis];
+    if (rows < 0 || rows > there)
+      return failure(DYN_INVALID_ARGUMENT,
+                     std::to_string(rows) + " rows of a tensor that has " + std::to_string(there));
+    const bool isAlone = (*value)->references.load() == 1 && !grown->shared() && !grown->storage->shared();
+    dyn_status why = DYN_OK;
+    Ref<Tensor> made(firstRows(grown->pool, grown, rows, isAlone, why));
+    if (!made) return failure(why, "no memory for a value");
+    dyn_value* shorter = nullptr;
+    if (Status status = wrap((*value)->module, made.take(), &shorter); !status.ok()) return status;
+    dyn_value_release(*value);
+    *value = shorter;
+    return okStatus();
+  });
+}
+
 dyn_status dyn_value_strides(const dyn_value* value, int64_t* strides) {
   return guarded([&]() -> Status {
     const Tensor* tensor = tensorOf(value);

@@ -116,6 +116,17 @@ Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size
   return okStatus();
 }
 
+Tensor* firstRows(MemoryPool* pool, const Tensor* grown, int64_t rows, bool givesUpOthers, dyn_status& why) {
+  Storage* storage = grown->storage;
+  std::vector<int64_t> shape(grown->shape(), grown->shape() + grown->rank);
+  const size_t axis = storage->grownAxis;
+  const int64_t count = shape[axis] > 0 ? grown->elementCount / shape[axis] * rows : 0;
+  shape[axis] = rows;
+  Tensor* made = inStorage(pool, grown->dtype, shape, count, storage, why);
+  if (made && givesUpOthers) storage->filled.store(rows, std::memory_order_release);
+  return made;
+}
+
 void fillGrowing(const std::byte* from, Tensor* to) {
   if (to->elementCount == 0) return;
   const std::span<const int64_t> shape(to->shape(), to->rank);

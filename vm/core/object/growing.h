@@ -4,7 +4,7 @@
 // dense where no axis before it has more than one element.
 //
 // Tensors of different lengths share a storage, each sees its own rows and none is ever changed: rows are
-// written once, behind all that anybody has seen (Storage::filled). Who appends to a tensor that others have
+// written once, behind all that anybody can see (Storage::filled). Who appends to a tensor that others have
 // appended to, or to a part of one, gets a storage of his own.
 //
 // Growing tensors come from the caller alone (dyn_value_growing).
@@ -33,6 +33,10 @@ bool growsAlong(const Tensor* tensor, size_t axis);
 // is written.
 Status appendRows(MemoryPool* pool, const Tensor* past, const Tensor* rows, size_t axis, bool dryRun,
                   Tensor*& result);
+
+// The first `rows` rows of `grown` in the same storage. With `givesUpOthers`, when nothing else refers to
+// that, what is appended takes the place of the others.
+Tensor* firstRows(MemoryPool* pool, const Tensor* grown, int64_t rows, bool givesUpOthers, dyn_status& why);
 
 // Writes all elements of a tensor whose memory is the caller's, from those side by side.
 void fillGrowing(const std::byte* from, Tensor* to);

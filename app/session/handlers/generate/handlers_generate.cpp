@@ -200,6 +200,9 @@ void logTimes(SessionState& state, const GenerateResult& result) {
   if (result.newTokensCount > 1 && laterNs > 0)
     text += fmt::format(", then {:.4g} tokens/s",
                         static_cast<double>(result.newTokensCount - 1) * 1e9 / static_cast<double>(laterNs));
+  if (result.draftTokensCount > 0)
+    text +=
+        fmt::format("; {} of {} draft tokens accepted", result.acceptedTokensCount, result.draftTokensCount);
   state.log(text);
 }
 
@@ -229,6 +232,15 @@ Result<GenerationRequest> readRequest(const Command& command, uint64_t seed) {
   if (request.maxNew < 1 || maxBatch < 1)
     return makeError(DiagnosticId::usageError, "--max-new and --max-batch are at least 1");
   request.maxBatch = static_cast<size_t>(maxBatch);
+  DYN_TRY(const int64_t mostDraft, command.integer("prompt-lookup", 0));
+  constexpr int64_t kLongestDraft = 256;
+  if (mostDraft < 0 || mostDraft > kLongestDraft)
+    return makeError(DiagnosticId::usageError,
+                     fmt::format("--prompt-lookup is a number of tokens up to {}", kLongestDraft));
+  if (mostDraft > 0 && request.beams.count > 1)
+    return makeError(DiagnosticId::usageError,
+                     "--prompt-lookup drafts one text, --beams has several: not both");
+  request.mostDraft = static_cast<size_t>(mostDraft);
   return request;
 }
 
@@ -268,6 +280,8 @@ void takeResults(GenerationResult made, const OwnTokenizer& tokenizer, bool sear
   result.stepsCount = made.stepsCount;
   result.rowsCount = made.rowsCount;
   result.sharedTokensCount = made.sharedTokensCount;
+  result.draftTokensCount = made.draftTokensCount;
+  result.acceptedTokensCount = made.acceptedTokensCount;
   result.firstTokenNs = made.firstTokenNs;
   result.totalNs = made.totalNs;
 }

@@ -21,6 +21,8 @@ Json viewJson(const GenerateResult& view) {
           {"steps_count", view.stepsCount},
           {"rows_count", view.rowsCount},
           {"shared_tokens_count", view.sharedTokensCount},
+          {"draft_tokens_count", view.draftTokensCount},
+          {"accepted_tokens_count", view.acceptedTokensCount},
           {"first_token_ns", view.firstTokenNs},
           {"total_ns", view.totalNs}};
 }

@@ -385,6 +385,26 @@ TEST_F(Generators, ErrorsSayWhatIsWrong) {
   dyn_generator_release(nullptr);
 }
 
+// Attention without a mask: in a step of several tokens each would see those behind it.
+TEST_F(Generators, ADecoderThatSeesLaterTokensTakesNoDrafts) {
+  if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();
+  const std::vector<int64_t> prompt = {1, 5, 2, 1, 5, 2, 1, 5};
+  dyn_prompt twenty{};
+  twenty.max_new = 20;
+  ASSERT_EQ(submit(prompt, twenty), DYN_OK);
+  const std::vector<int64_t> wanted = rest().begin()->second.ids;
+  dyn_generator_options drafts{};
+  drafts.prompt_lookup = 4;
+  ASSERT_EQ(create(withTable(kDecoder), 0, drafts), DYN_OK) << whatWasRefused();
+  ASSERT_EQ(submit(prompt, twenty), DYN_OK);
+  EXPECT_EQ(rest().begin()->second.ids, wanted);
+  EXPECT_EQ(statistics().draft_tokens_count, 0);
+  EXPECT_EQ(statistics().steps_count, 20);
+  drafts.prompt_lookup = 257;
+  EXPECT_EQ(create(withTable(kDecoder), 0, drafts), DYN_INVALID_ARGUMENT);
+  EXPECT_THAT(whatWasRefused(), HasSubstr("0 to 256"));
+}
+
 // Of all texts of so many tokens the likeliest, by running each; its tokens and its score / their number.
 TEST_F(Generators, ABeamSearchFindsTheLikeliestText) {
   if (!hasCode(create(withTable(kDecoder)))) GTEST_SKIP();

@@ -5,6 +5,7 @@
 #include <regex>
 
 #include "tests/unit/compiler/driver/run_both.h"
+#include "vm/include/dyn_results.h"
 
 namespace dyn {
 namespace {
@@ -198,6 +199,17 @@ class GrowingCache : public testing::Test {
     return outputs;
   }
 
+  // The inputs and results of the last run.
+  void letGo() {
+    dyn_context* context = growing_->context.get();
+    for (int32_t i = 0; i < 4; ++i) EXPECT_EQ(dyn_context_set_input(context, i, nullptr), DYN_OK);
+    for (int32_t i = 0; i < dyn_context_result_count(context); ++i) {
+      dyn_value* value = nullptr;
+      EXPECT_EQ(dyn_context_take_output(context, i, &value), DYN_OK);
+      dyn_value_release(value);
+    }
+  }
+
   // Read where the strides say.
   static HostTensor read(const dyn_value* value) {
     const int64_t* shape = dyn_value_shape(value);
@@ -259,6 +271,45 @@ TEST_F(GrowingCache, NobodySeesWhatOthersAppend) {
   expectBits(read(second[1].get()), (*dense_->run(now))[1]);
 }
 
+// Steps that are taken back, as guesses of tokens are: the rows before them stay, others take their place.
+TEST_F(GrowingCache, RowsAreTakenBackInPlaceWhereNobodySeesThem) {
+  std::vector<HostTensor> now = appendInputs(2, 1, 3);
+  ValueHandle k = grow(now[2], 8), v = grow(now[3], 8);
+  const void* first = dyn_value_first(k.get());
+  for (uint32_t i = 0; i < 3; ++i) {
+    const std::vector<HostTensor> wrong = {randomTensor(Dtype::f32, {2, 4, 2, 4}, 10 + i),
+                                           randomTensor(Dtype::f32, {2, 4, 2, 4}, 50 + i)};
+    std::vector<ValueHandle> outputs = step(wrong[0], wrong[1], k.get(), v.get());
+    EXPECT_EQ(dyn_value_first(outputs[1].get()), first);
+    k = std::move(outputs[1]);
+    v = std::move(outputs[2]);
+    letGo();
+    for (ValueHandle* each : {&k, &v}) {
+      dyn_value* raw = each->release();
+      EXPECT_EQ(dyn_value_truncate(&raw, 3), DYN_OK) << dyn_last_message();
+      EXPECT_EQ(dyn_value_shape(raw)[2], 3);
+      EXPECT_EQ(dyn_value_room(raw), 8);
+      each->reset(raw);
+    }
+    expectBits(read(k.get()), now[2]);
+    expectBits(read(v.get()), now[3]);
+  }
+  std::vector<ValueHandle> outputs = step(now[0], now[1], k.get(), v.get());
+  EXPECT_EQ(dyn_value_first(outputs[1].get()), first) << "in place";
+  expectBits(read(outputs[1].get()), (*dense_->run(now))[1]);
+  // Somebody holds the longer one: it keeps its rows, and what is appended to the shorter one is a copy.
+  letGo();
+  dyn_value* held = outputs[1].get();
+  const HostTensor before = read(held);
+  dyn_value_retain(held);
+  dyn_value* shorter = held;
+  ASSERT_EQ(dyn_value_truncate(&shorter, 2), DYN_OK);
+  const ValueHandle shortK(shorter), shortV = grow(*HostTensor::create(Dtype::f32, {2, 2, 2, 4}), 8);
+  const std::vector<ValueHandle> others = step(now[0], now[1], shortK.get(), shortV.get());
+  EXPECT_NE(dyn_value_first(others[1].get()), first);
+  expectBits(read(held), before);
+}
+
 TEST_F(GrowingCache, SteadyStepsAllocateNothing) {
   std::vector<HostTensor> now = appendInputs(1, 1, 30);
   ValueHandle k = grow(now[2], 64), v = grow(now[3], 64);
@@ -297,6 +348,15 @@ TEST_F(GrowingCache, WrongUsesAreErrors) {
   const HostTensor x = randomTensor(Dtype::f32, {1, 2, 2, 4}, 1);
   const ValueHandle value = grow(x, 8);
   dyn_context* context = growing_->context.get();
+  dyn_value *raw = value.get(), *none = nullptr;
+  EXPECT_EQ(dyn_value_truncate(&raw, 3), DYN_INVALID_ARGUMENT);
+  EXPECT_THAT(dyn_last_message(), HasSubstr("3 rows of a tensor that has 2"));
+  EXPECT_EQ(dyn_value_truncate(&raw, -1), DYN_INVALID_ARGUMENT);
+  EXPECT_EQ(dyn_value_truncate(&none, 0), DYN_INVALID_ARGUMENT);
+  EXPECT_EQ(raw, value.get());
+  const ValueHandle dense = growing_->toVm(x);
+  raw = dense.get();
+  EXPECT_EQ(dyn_value_truncate(&raw, 1), DYN_INVALID_ARGUMENT) << "it does not grow";
   for (int32_t i = 0; i < 4; ++i) ASSERT_EQ(dyn_context_set_input(context, i, value.get()), DYN_OK);
   EXPECT_EQ(dyn_context_run(context), DYN_UNSUPPORTED);
   EXPECT_THAT(dyn_last_message(), HasSubstr("growing along axis 2, room for 8"));
