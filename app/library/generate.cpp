@@ -213,7 +213,8 @@ Result<std::unique_ptr<dyn_generator>> createGenerator(dyn_model& model, const d
   const DecoderProgram program{made->module.get(), nullptr, &made->signature, &made->options};
   DYN_TRY(made->generator,
           Generator::begin(program, made->ports,
-                           {std::move(decoder), maxBatch, static_cast<size_t>(asked.prompt_lookup)}));
+                           {std::move(decoder), maxBatch, static_cast<size_t>(asked.prompt_lookup),
+                            static_cast<size_t>(asked.prefill_chunk)}));
   return made;
 }
 
@@ -482,6 +483,7 @@ dyn_status dyn_generator_create(dyn_model* model, const dyn_generator_options* o
     if (asked.max_batch < 0) return badArgument("max_batch is negative");
     if (asked.prompt_lookup < 0 || asked.prompt_lookup > 256)
       return badArgument("prompt_lookup is not from 0 to 256");
+    if (asked.prefill_chunk < 0) return badArgument("prefill_chunk is negative");
     DYN_TRY(std::unique_ptr<dyn_generator> made, createGenerator(*model, asked));
     made->counts.caches_count = static_cast<int64_t>(made->ports.caches.size());
     made->counts.shares_lengths = 1;

@@ -64,7 +64,7 @@ class Server:
 
 class Generator:
     def __init__(self, model: Model, tokenizer: str | None, max_batch: int, inputs: list[tuple[str, int, list[int], bytes]],
-                 ports: list[str], prompt_lookup: int) -> None: ...
+                 ports: list[str], prompt_lookup: int, prefill_chunk: int) -> None: ...
     def submit(self, text: str | None, ids: list[int], max_new: int, stops: list[str], stop_ids: list[int],
                ignores_end_tokens: bool, temperature: float, top_k: int, top_p: float, repetition_penalty: float, seed: int, stream: int,
                beams: int, length_penalty: float, early_stopping: bool,

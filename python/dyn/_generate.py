@@ -34,7 +34,8 @@ class GenerationOptions(TypedDict, total=False):
     which finds the most likely text and draws nothing; its tokens come at its end. length_penalty: a text is ranked by its
     log probability divided by (its tokens) ** length_penalty, 1. early_stopping: the search ends when `beams` texts have
     ended. prompt_lookup: a step of a prompt that runs by itself takes up to so many tokens ahead, drafted from its own text;
-    the same tokens in fewer steps; 0. inputs: arrays by the names of inputs, the same in all
+    the same tokens in fewer steps; 0. prefill_chunk: a prompt of more tokens, which comes while others run, runs so many at
+    a time beside their steps; 0: whole. inputs: arrays by the names of inputs, the same in all
     steps: what an encoder made of the source, the first value of a state; prompts run one by one then. ports: "ROLE=NAME"
     each, what an input or output is for where its name does not say it."""
 
@@ -53,6 +54,7 @@ class GenerationOptions(TypedDict, total=False):
     length_penalty: float
     early_stopping: bool
     prompt_lookup: int
+    prefill_chunk: int
     inputs: Mapping[str, Any]
     ports: Sequence[str]
 
@@ -110,7 +112,7 @@ class Generation(Iterator[Token], AsyncIterator[Token]):
             raise UsageError(f"generate: no option {', '.join(sorted(unknown))}")
         tokenizer = options.get("tokenizer")
         self._key = _Key(os.fspath(tokenizer) if tokenizer is not None else None, options.get("max_batch", 16),
-                         options.get("prompt_lookup", 0))
+                         options.get("prompt_lookup", 0), options.get("prefill_chunk", 0))
         if self._key.max_batch < 1:
             raise UsageError(f"max_batch: {self._key.max_batch} is not above 0")
         self._pool = pool
@@ -200,6 +202,7 @@ class _Key(NamedTuple):
     tokenizer: str | None
     max_batch: int
     prompt_lookup: int
+    prefill_chunk: int
 
 
 class Generators:
@@ -218,7 +221,8 @@ class Generators:
         return self.make(key, [], [])
 
     def make(self, key: _Key, inputs: list[tuple[str, int, list[int], bytes]], ports: list[str]) -> _dyn.Generator:
-        return _dyn.Generator(self._model, key.tokenizer, key.max_batch, inputs, ports, key.prompt_lookup)
+        return _dyn.Generator(self._model, key.tokenizer, key.max_batch, inputs, ports, key.prompt_lookup,
+                              key.prefill_chunk)
 
     def give_back(self, handle: _dyn.Generator, key: _Key) -> None:
         with self._lock:

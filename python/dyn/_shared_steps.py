@@ -17,7 +17,7 @@ from ._model import Model
 if TYPE_CHECKING:
     from typing import Unpack
 
-_OF_ALL = ("tokenizer", "max_batch", "prompt_lookup")  # options that all sequences share
+_OF_ALL = ("tokenizer", "max_batch", "prompt_lookup", "prefill_chunk")  # options that all sequences share
 
 
 class Sequence(AsyncIterator[Token]):
@@ -63,14 +63,15 @@ class Sequence(AsyncIterator[Token]):
 
 class SharedSteps:
     """Continues prompts of a model. One thread runs the steps; all calls may come from any thread. max_queue: sequences
-    that have not ended, more are refused."""
+    that have not ended, more are refused. prefill_chunk: as in GenerationOptions."""
 
     def __init__(self, model: Model, tokenizer: str | os.PathLike[str] | None = None, max_batch: int = 16,
-                 max_queue: int = 1000) -> None:
+                 max_queue: int = 1000, prefill_chunk: int = 0) -> None:
         for name, value in (("max_batch", max_batch), ("max_queue", max_queue)):
             if value <= 0:
                 raise UsageError(f"{name}: {value} is not above 0")
-        self._handle = _dyn.Generator(model._handle, None if tokenizer is None else os.fspath(tokenizer), max_batch, [], [], 0)
+        self._handle = _dyn.Generator(model._handle, None if tokenizer is None else os.fspath(tokenizer), max_batch, [], [], 0,
+                                      prefill_chunk)
         self._max_queue = max_queue
         self._changed = threading.Condition()
         self._open: dict[int, Sequence] = {}
@@ -80,8 +81,8 @@ class SharedSteps:
         self._thread.start()
 
     def submit(self, prompt: Prompt, /, **options: Unpack[GenerationOptions]) -> Sequence:
-        """Options are those of GenerationOptions but tokenizer, max_batch, prompt_lookup and logits_processor. Draws depend
-        on the seed and the prompt alone."""
+        """Options are those of GenerationOptions but tokenizer, max_batch, prompt_lookup, prefill_chunk and
+        logits_processor. Draws depend on the seed and the prompt alone."""
         unknown = set(options) - set(GenerationOptions.__annotations__)
         if unknown:
             raise UsageError(f"generate: no option {', '.join(sorted(unknown))}")

@@ -15,7 +15,7 @@ nb::object viewOf(void* data, size_t bytes, int flags) {
 
 Generator::Generator(Model& model, const std::optional<std::string>& tokenizer, int32_t maxBatch,
                      const std::vector<GivenInput>& inputs, const std::vector<std::string>& ports,
-                     int32_t promptLookup) {
+                     int32_t promptLookup, int32_t prefillChunk) {
   std::vector<dyn_generator_input> given;
   for (const GivenInput& input : inputs)
     given.push_back({input.name.c_str(), static_cast<dyn_dtype>(input.dtype),
@@ -32,6 +32,7 @@ Generator::Generator(Model& model, const std::optional<std::string>& tokenizer, 
   options.ports = roles.data();
   options.port_count = roles.size();
   options.prompt_lookup = promptLookup;
+  options.prefill_chunk = prefillChunk;
   model.call([&](dyn_model* one) { return dyn_generator_create(one, &options, &generator_); });
 }
 

@@ -38,7 +38,7 @@ class Generator {
  public:
   Generator(Model& model, const std::optional<std::string>& tokenizer, int32_t maxBatch,
             const std::vector<GivenInput>& inputs, const std::vector<std::string>& ports,
-            int32_t promptLookup);
+            int32_t promptLookup, int32_t prefillChunk);
   ~Generator();
   Generator(const Generator&) = delete;
   Generator& operator=(const Generator&) = delete;

@@ -47,14 +47,14 @@ NB_MODULE(_dyn, module) {
           "__init__",
           [](Generator* self, Model& model, const std::optional<std::string>& tokenizer, int32_t maxBatch,
              const std::vector<std::tuple<std::string, int32_t, std::vector<int64_t>, nb::bytes>>& inputs,
-             const std::vector<std::string>& ports, int32_t promptLookup) {
+             const std::vector<std::string>& ports, int32_t promptLookup, int32_t prefillChunk) {
             std::vector<GivenInput> given;
             for (const auto& [name, dtype, shape, bytes] : inputs)
               given.push_back({name, dtype, shape, bytes});
-            new (self) Generator(model, tokenizer, maxBatch, given, ports, promptLookup);
+            new (self) Generator(model, tokenizer, maxBatch, given, ports, promptLookup, prefillChunk);
           },
           nb::arg("model"), nb::arg("tokenizer").none(), nb::arg("max_batch"), nb::arg("inputs"),
-          nb::arg("ports"), nb::arg("prompt_lookup"))
+          nb::arg("ports"), nb::arg("prompt_lookup"), nb::arg("prefill_chunk"))
       .def(
           "submit",
           [](Generator& self, const std::optional<std::string>& text, const std::vector<int64_t>& ids,

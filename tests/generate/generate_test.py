@@ -351,6 +351,17 @@ class Generate(unittest.TestCase):
         self.assertEqual(found["sequences"][0]["ids"], self.ids("recurrent", *options)[0])
         self.assertEqual(found["draft_tokens_count"], 0)
 
+    def test_prompts_in_chunks_give_the_same_tokens(self):
+        prompts = [[5, 17], [9, 8, 7], [(11 * i) % VOCABULARY for i in range(50)], [3] * 21]
+        for name in ("masked", "scaled", "shared", "grouped", "merged"):
+            texts = self.ids(name, *prompt_options(prompts), "--max-new", 20)
+            # The first text ends early, so that the long prompts come while the second goes on.
+            stop = next(token for token in texts[0][3:] if not any(token in text for text in (texts[0][:3], *texts[1:])))
+            options = (*prompt_options(prompts), "--max-new", 20, "--max-batch", 2, "--stop", stop)
+            plain, found = self.run_generate(name, *options), self.run_generate(name, *options, "--prefill-chunk", 8)
+            self.assertEqual([one["ids"] for one in found["sequences"]], [texts[0][:texts[0].index(stop) + 1], *texts[1:]], name)
+            self.assertEqual(found["rows_count"] - plain["rows_count"], 6 + 2, "50 tokens are 7 chunks, 21 are 3")
+
     def test_what_beams_refuse(self):
         def fault(*options):
             return self.run_generate("masked", "--prompt", "ids:1", *options, code=2)["error"]["message"]

@@ -44,6 +44,25 @@ class Shared(unittest.TestCase):
         self.assertGreater(said.rows_count, 2 * said.steps_count)
         self.assertEqual(said.ended_count, 4 * len(PROMPTS))
 
+    def test_a_prompt_that_comes_later_joins_at_once_and_long_ones_in_chunks(self):
+        model = test_generate.models.text(test_generate.MASKED_DECODER, threads=1, cache_dir="none")
+        long = [i % 7 for i in range(60)]
+        wanted = [model.generate(prompt, max_new_tokens=count)[0].ids for prompt, count in (([5, 6, 7], 4000), ([1, 2], 60), (long, 60))]
+        for chunk, runs in ((0, 1), (16, 4)):
+            steps = self.made(model, prefill_chunk=chunk)
+
+            async def ask():
+                first = steps.submit([5, 6, 7], max_new_tokens=4000)
+                begun = [await first.__anext__()]
+                second, later = steps.submit([1, 2], max_new_tokens=60), asyncio.create_task(collected(first))
+                told = [await second.__anext__()]
+                self.assertFalse(later.done(), "it waited for the first to end")
+                third = asyncio.create_task(collected(steps.submit(long, max_new_tokens=60)))
+                return begun + await later, told + await collected(second), await third
+            self.assertEqual([[token.id for token in one] for one in asyncio.run(ask())], wanted)
+            said = steps.statistics
+            self.assertEqual(said.rows_count, 4000 + 2 * 60 + runs - 1, "a row a token, and one a chunk")
+
     def test_texts(self):
         steps = self.made(test_generate.gpt2(), tokenizer=test_generate.TOKENIZER)
         with self.assertRaises(RuntimeError):

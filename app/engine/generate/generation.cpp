@@ -26,7 +26,8 @@ void takeProgress(const Generator& generator, GenerationResult& result) {
 Status run(const DecoderProgram& program, const DecoderPorts& ports, const GenerationRequest& request,
            const TokenSink& sink, Interruption& interruption, GenerationResult& result) {
   DYN_TRY(const std::unique_ptr<Generator> generator,
-          Generator::begin(program, ports, {request.decoder, request.maxBatch, request.mostDraft}));
+          Generator::begin(program, ports,
+                           {request.decoder, request.maxBatch, request.mostDraft, request.prefillChunk}));
   const auto take = [&](size_t sequence, int64_t token) -> Result<bool> {
     for (size_t i = 0; i < result.sequences.size(); ++i) result.sequences[i].end = generator->sequence(i).end;
     return sink(sequence, token);

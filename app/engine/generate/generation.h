@@ -17,7 +17,7 @@ struct GenerationRequest {
   std::vector<std::vector<int64_t>> prompts;  // none is empty
   int64_t maxNew = 0;
   size_t maxBatch = 1;
-  size_t mostDraft = 0;  // as in GeneratorOptions
+  size_t mostDraft = 0, prefillChunk = 0;  // as in GeneratorOptions
   SamplingPolicy sampling;
   BeamPolicy beams;
   DecoderOptions decoder;  // room is set by generate()

@@ -75,6 +75,7 @@ void Generator::cancelAll() {
   waiting_.clear();
   waitingSearches_.clear();
   search_.reset();
+  prefill_.reset();
   active_.clear();
   batch_ = {};
 }
@@ -83,6 +84,7 @@ Status Generator::step(Interruption& interruption) {
   const auto run = [&]() -> Status {
     DYN_CHECK(stepSearch(interruption));
     DYN_CHECK(keepRunning());  // without those that were cancelled
+    if (prefill_) DYN_CHECK(stepPrefill(interruption));
     const int64_t before = stepsCount_;
     DYN_CHECK(startWaiting(interruption));
     return active_.empty() || stepsCount_ > before ? Status() : stepAll(interruption);
@@ -116,13 +118,21 @@ void Generator::fail(size_t sequence, const Diagnostic& error) {
 
 Status Generator::startWaiting(Interruption& interruption) {
   std::vector<Started> all;
-  size_t rows = active_.size();
-  while (rows < maxBatch_) {
+  if (!active_.empty()) DYN_CHECK(learnPadding(batch_, active_[0], interruption));
+  size_t rows = active_.size() + (prefill_ ? 1 : 0);
+  while (rows < maxBatch_ && !prefill_) {
     Started started;
     started.sequences = nextGroup(maxBatch_ - rows, all);
     const std::vector<size_t>& group = started.sequences;
     if (group.empty()) break;
-    const Status run = startGroup(started, all, interruption);
+    const auto start = [&]() -> Status {
+      DYN_TRY(TokenRows rest, beginGroup(started, all));
+      if (!runsInChunks(group[0])) return startGroup(started, rest, interruption);
+      prefill_.emplace(Prefill{{std::move(started.batch), group}, std::move(rest[0])});
+      return {};
+    };
+    const Status run = start();
+    if (run.ok() && prefill_) break;
     if (!run.ok()) {
       if (run.error().id == DiagnosticId::cancelled) return run;
       if (group.size() == 1) fail(group[0], run.error());
@@ -141,7 +151,15 @@ Status Generator::startWaiting(Interruption& interruption) {
   return join(all);
 }
 
-Status Generator::startGroup(Started& started, const std::vector<Started>& all, Interruption& interruption) {
+// Is it worth chunks? Where nobody waits for it, it runs whole.
+bool Generator::runsInChunks(size_t sequence) const {
+  const bool joinsAnyLength = isPaddingKnown_ && sharesLengths_;
+  return prefillChunk_ > 0 && !active_.empty() && joinsAnyLength && takesPrefixes_.value_or(false) &&
+         lengthOf(sequence) > static_cast<int64_t>(prefillChunk_);
+}
+
+// The caches that prompts begin with; what they have still to run.
+Result<TokenRows> Generator::beginGroup(Started& started, const std::vector<Started>& all) {
   const std::vector<size_t>& group = started.sequences;
   TokenRows prompts;
   std::vector<BatchRow> sources;
@@ -157,19 +175,59 @@ Status Generator::startGroup(Started& started, const std::vector<Started>& all, 
     DYN_TRY(started.batch, steps_->batchOf(sources));
     for (std::vector<int64_t>& prompt : prompts)
       prompt.erase(prompt.begin(), prompt.begin() + static_cast<ptrdiff_t>(shared));
+    started.sharedCount = shared;
   } else {
     DYN_TRY(started.batch, steps_->start(group.size()));
   }
+  return prompts;
+}
+
+// Runs the rest of prompts, and chooses their first tokens.
+Status Generator::startGroup(Started& started, const TokenRows& rest, Interruption& interruption) {
+  const std::vector<size_t>& group = started.sequences;
+  const std::vector<int64_t> prompt = sequences_.at(group[0]).history;
   std::vector<float> scores;
-  DYN_CHECK(runRows(started.batch, group, prompts, interruption, &scores));
-  sharedTokensCount_ += static_cast<int64_t>(shared * group.size());
+  DYN_CHECK(runRows(started.batch, group, rest, interruption, &scores));
+  sharedTokensCount_ += static_cast<int64_t>(started.sharedCount * group.size());
+  if (prefillChunk_ > 0 && !takesPrefixes_ && steps_->mayTakePrefixes() && prompt.size() > 1) {
+    DYN_TRY(takesPrefixes_, steps_->findPrefixes(started.batch, prompt, scores, interruption));
+  }
   DYN_CHECK(holdPrefix(started, scores, interruption));
-  // Others that come will be of other lengths.
-  if (isPaddingKnown_ || maxBatch_ < 2 || waiting_.empty() || !isRunning(group[0])) return {};
+  return learnPadding(started.batch, group[0], interruption);
+}
+
+// Those that wait will be of other lengths than the first row of a batch, whose sequence this is.
+Status Generator::learnPadding(const DecoderBatch& batch, size_t sequence, Interruption& interruption) {
+  if (isPaddingKnown_ || maxBatch_ < 2 || waiting_.empty() || !isRunning(sequence)) return {};
   isPaddingKnown_ = true;
-  const int64_t token = sequences_.at(group[0]).history.back();
-  DYN_TRY(sharesLengths_, steps_->findPadding(started.batch, token, interruption));
+  DYN_TRY(sharesLengths_, steps_->findPadding(batch, sequences_.at(sequence).history.back(), interruption));
   return {};
+}
+
+// A chunk more of a prompt; with its last one the sequence joins the others. Error: cancelled; with others it
+// ends alone.
+Status Generator::stepPrefill(Interruption& interruption) {
+  Prefill& prefill = *prefill_;
+  const size_t number = prefill.started.sequences[0];
+  std::vector<int64_t>& rest = prefill.rest;
+  Status status;
+  if (isRunning(number) && rest.size() > prefillChunk_) {
+    const auto end = rest.begin() + static_cast<ptrdiff_t>(prefillChunk_);
+    const Result<ScoreRows> scores = steps_->run(prefill.started.batch, {{rest.begin(), end}}, interruption);
+    rest.erase(rest.begin(), end);
+    ++stepsCount_;
+    ++rowsCount_;
+    if (scores.ok()) return {};
+    status = Error{scores.error()};
+  } else if (isRunning(number)) {
+    status = startGroup(prefill.started, {rest}, interruption);
+  }
+  if (!status.ok() && status.error().id == DiagnosticId::cancelled) return status;
+  if (!status.ok()) fail(number, status.error());
+  std::vector<Started> started;
+  if (isRunning(number)) started.push_back(std::move(prefill.started));
+  prefill_.reset();
+  return join(started);
 }
 
 // The longest beginning of a prompt that is held, or that a row of a batch has.
@@ -234,7 +292,8 @@ std::vector<size_t> Generator::nextGroup(size_t most, const std::vector<Started>
     }
     group.push_back(*next);
     next = waiting_.erase(next);
-    if (runsAlone || (group.size() == 1 && beginsForOthers(group[0], started))) break;
+    if (runsAlone || runsInChunks(group[0]) || (group.size() == 1 && beginsForOthers(group[0], started)))
+      break;
   }
   return group;
 }

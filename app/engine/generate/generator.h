@@ -9,7 +9,8 @@
 // share steps where DecoderSteps::findPadding finds that padding changes nothing. A prompt that begins as
 // another one takes its caches so far (shared_prefixes.h). A sequence with several beams runs beside the
 // others, a step of it in each step; its tokens come when its search has ended. One such after the other.
-// A sequence that runs alone may have several tokens in a step (prompt_lookup.h).
+// A sequence that runs alone may have several tokens in a step (prompt_lookup.h). A long prompt may run in
+// chunks, so that the others go on beside it (Agrawal et al., Sarathi, 2023).
 //
 // Errors: a sequence whose prompt, step, sampling, hook or sink fails ends alone (GenerationEnd::failed). One
 // whose prompt has a token that the model does not know (DecoderPorts::tokensCount) ends before it runs.
@@ -61,6 +62,8 @@ struct GeneratorOptions {
   DecoderOptions decoder;
   size_t maxBatch = 1;   // sequences in a step
   size_t mostDraft = 0;  // tokens of a draft by prompt lookup; 0: none
+  // A prompt with more tokens runs so many in a step, beside those of the others; 0: prompts run whole.
+  size_t prefillChunk = 0;
 };
 
 class Generator {
@@ -82,7 +85,7 @@ class Generator {
 
   size_t addedCount() const { return addedCount_; }
   size_t waitingCount() const { return waiting_.size() + waitingSearches_.size(); }
-  size_t activeCount() const { return active_.size() + (search_ ? 1 : 0); }
+  size_t activeCount() const { return active_.size() + (search_ ? 1 : 0) + (prefill_ ? 1 : 0); }
   int64_t stepsCount() const { return stepsCount_; }                // runs of the program
   int64_t rowsCount() const { return rowsCount_; }                  // the sequences in all of them
   int64_t sharedTokensCount() const { return sharedTokensCount_; }  // of prompts, whose caches others made
@@ -110,6 +113,12 @@ class Generator {
   struct Started {
     DecoderBatch batch;
     std::vector<size_t> sequences;
+    size_t sharedCount = 0;  // tokens of each whose caches others made
+  };
+  // A prompt of which a part has run.
+  struct Prefill {
+    Started started;
+    std::vector<int64_t> rest;
   };
 
   Generator(std::unique_ptr<DecoderSteps> steps, std::optional<int64_t> tokensCount,
@@ -117,14 +126,19 @@ class Generator {
       : steps_(std::move(steps)),
         tokensCount_(tokensCount),
         maxBatch_(std::max<size_t>(1, options.maxBatch)),
-        mostDraft_(options.mostDraft) {}
+        mostDraft_(options.mostDraft),
+        prefillChunk_(options.prefillChunk) {}
   Status checkTokens(const std::vector<int64_t>& prompt) const;
   int64_t lengthOf(size_t sequence) const;
   bool isRunning(size_t sequence) const;
   std::optional<int64_t> lengthToShare(const std::vector<Started>& started) const;
   std::vector<size_t> nextGroup(size_t most, const std::vector<Started>& started);
   Status startWaiting(Interruption& interruption);
-  Status startGroup(Started& started, const std::vector<Started>& all, Interruption& interruption);
+  bool runsInChunks(size_t sequence) const;
+  Result<TokenRows> beginGroup(Started& started, const std::vector<Started>& all);
+  Status startGroup(Started& started, const TokenRows& rest, Interruption& interruption);
+  Status stepPrefill(Interruption& interruption);
+  Status learnPadding(const DecoderBatch& batch, size_t sequence, Interruption& interruption);
   PrefixSource prefixFor(const std::vector<int64_t>& prompt, const std::vector<Started>& started) const;
   std::vector<const std::vector<int64_t>*> waitingPrompts() const;
   Status holdPrefix(const Started& started, const std::vector<float>& scores, Interruption& interruption);
@@ -147,12 +161,13 @@ class Generator {
 
   std::unique_ptr<DecoderSteps> steps_;
   std::optional<int64_t> tokensCount_;
-  size_t maxBatch_, mostDraft_;
+  size_t maxBatch_, mostDraft_, prefillChunk_;
   std::map<size_t, Sequence> sequences_;
   size_t addedCount_ = 0;
   std::deque<size_t> waiting_;          // sequences whose prompts have not run
   std::deque<size_t> waitingSearches_;  // those of several beams
   std::optional<Search> search_;        // the one that runs
+  std::optional<Prefill> prefill_;      // the prompt that runs in chunks
   std::vector<size_t> active_;          // sequences of the rows of batch_
   DecoderBatch batch_;
   bool isPaddingKnown_ = false;  // findPadding was asked

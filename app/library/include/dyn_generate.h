@@ -55,6 +55,8 @@ typedef struct dyn_generator_options {
   /* Tokens ahead that a step of one sequence runs, drafted from its own text; the same tokens in fewer steps;
    * 0: none, at most 256 */
   int32_t prompt_lookup;
+  /* Where sequences run, a prompt of more tokens runs so many at a time, a part in each step; 0: whole */
+  int32_t prefill_chunk;
 } dyn_generator_options;
 
 /* --- generators --- */

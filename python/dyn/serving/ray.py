@@ -94,8 +94,8 @@ class Decoder:
     """One process of the deployment: a decoder, whose sequences share steps."""
 
     def __init__(self, package: Package, options: Mapping[str, Any], tokenizer: str | None, max_batch: int,
-                 max_queue: int, stuck_after_s: float) -> None:
-        self._steps = SharedSteps(package.load(dict(options)), tokenizer, max_batch, max_queue)
+                 max_queue: int, stuck_after_s: float, prefill_chunk: int) -> None:
+        self._steps = SharedSteps(package.load(dict(options)), tokenizer, max_batch, max_queue, prefill_chunk)
         self._stuck_after_s = stuck_after_s
 
     async def generate(self, prompt: Prompt, **options: Any) -> AsyncIterator[Token]:
@@ -228,14 +228,14 @@ def deployment(model: Any, *, name: str = "dyn", batching: str = "off", workers:
 
 
 def decoder_deployment(model: Any, *, name: str = "dyn", tokenizer: str | os.PathLike[str] | None = None,
-                       max_batch: int | None = None, max_queue: int = 1000, stuck_after_s: float = 60.0,
+                       max_batch: int | None = None, max_queue: int = 1000, prefill_chunk: int = 0, stuck_after_s: float = 60.0,
                        load_options: Mapping[str, Any] | None = None, **ray_options: Any) -> serve.Application:
     """What `serve.run` takes: a decoder that streams tokens (docs/generate.md says which models are one). model: a path
     of an .onnx or .dyn that every machine has, which each replica compiles, and whose sequences share steps, max_batch
     of them (16); or what deployment() takes as package: sequences run one by one then, since a package has no graph to
     prove by that rows do not see each other. tokenizer: of Model.generate, a path that every machine has; without it
-    prompts are ids. max_queue: sequences of a replica, more are refused. stuck_after_s: a replica is sick if no token
-    came for so long. load_options, ray_options: as of deployment()."""
+    prompts are ids. max_queue: sequences of a replica, more are refused. prefill_chunk: of Model.generate. stuck_after_s: a
+    replica is sick if no token came for so long. load_options, ray_options: as of deployment()."""
     options = {"threads": 1, **(load_options or {})}
     _check_counts(max_batch=16 if max_batch is None else max_batch, max_queue=max_queue, threads=options["threads"])
     if isinstance(model, (str, os.PathLike)):
@@ -256,7 +256,7 @@ def decoder_deployment(model: Any, *, name: str = "dyn", tokenizer: str | os.Pat
                                                "target_ongoing_requests": max_batch})
     made = serve.deployment(name=name, **said)(Decoder)
     return made.bind(package, model_options, None if tokenizer is None else _file_here(tokenizer), max_batch, max_queue,
-                     stuck_after_s)
+                     stuck_after_s, prefill_chunk)
 
 
 def _is_lost(error: BaseException) -> bool:

@@ -241,6 +241,9 @@ Result<GenerationRequest> readRequest(const Command& command, uint64_t seed) {
     return makeError(DiagnosticId::usageError,
                      "--prompt-lookup drafts one text, --beams has several: not both");
   request.mostDraft = static_cast<size_t>(mostDraft);
+  DYN_TRY(const int64_t chunk, command.integer("prefill-chunk", 0));
+  if (chunk < 0) return makeError(DiagnosticId::usageError, "--prefill-chunk is not negative");
+  request.prefillChunk = static_cast<size_t>(chunk);
   return request;
 }
 
