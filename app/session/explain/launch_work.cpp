@@ -445,9 +445,12 @@ void countRecurrence(const TimelineEvent& event, const std::vector<Tensor>& tens
                columns = gates.shape[2];
   double directions = 0;
   for (size_t i = results; i < tensors.size(); ++i) directions += tensors[i].shape.size() == 3;
-  const double made = wholePanels(columns, panelColumns), times = steps * directions;
+  const double second = resetsFirst(cell) ? units : 0;  // columns of a second product
+  const double made = wholePanels(columns - second, panelColumns) +
+                      (second > 0 ? wholePanels(second, panelColumns) : 0),
+               times = steps * directions;
   work.rows = rows;
-  work.weightBytes = directions * weights.bytes;
+  work.weightBytes = directions * weights.bytes * (second > 0 ? columns / (columns - second) : 1);
   work.weightReads = std::max(1.0, steps);
   if (weights.dtype == Dtype::bf16) work.productsOf = ProductsOf::pairs;
   work.results = times * rows * made;

@@ -15,7 +15,8 @@ namespace {
 using recurrence::Cell, recurrence::kLengths, recurrence::kOfDirection, recurrence::kSecond;
 
 constexpr AttributeSpec kRecurrenceAttributes[] = {
-    {"cell", AttributeKind::string, true, "lstm, gru, tanh or relu", Allowed::byRule("a cell")},
+    {"cell", AttributeKind::string, true, "lstm, gru, gru_reset_first, tanh or relu",
+     Allowed::byRule("a cell")},
     {"backward", AttributeKind::integer, false, "1: from the last step to the first; default 0",
      Allowed::flag()},
     {"second_backward", AttributeKind::integer, false, "the same of the second direction; default 0",
@@ -48,8 +49,9 @@ Status inferDirection(InferContext& c, Cell cell, int direction, const TensorOpe
   DYN_CHECK(c.requireEqual(gates.dims[1], of.dims[1], "sequences of both directions"));
   DYN_CHECK(c.requireEqual(gates.dims[1], state.dims[0], "sequences and rows of the state"));
   DYN_CHECK(c.requireEqual(gates.dims[2], columns, "gates of the units"));
-  if (c.hasOperand(at(3)) != hasCell(cell))
-    return c.error(DiagnosticId::badOperands, "a cell is an LSTM's, and each has one");
+  if (c.hasOperand(at(3)) != (hasCell(cell) || resetsFirst(cell)))
+    return c.error(DiagnosticId::badOperands,
+                   "a cell is an LSTM's, second weights are a gru_reset_first's, and each has its own");
   if (c.hasOperand(at(4)) && !takesBias(cell))
     return c.error(DiagnosticId::badOperands, "only a GRU has a bias of its state's product");
   setTensor(c, state.dims, Dtype::f32, result++);
@@ -59,6 +61,10 @@ Status inferDirection(InferContext& c, Cell cell, int direction, const TensorOpe
     for (size_t axis : {size_t{0}, size_t{1}})
       DYN_CHECK(c.requireEqual(own.dims[axis], state.dims[axis], "the cell and the state"));
     setTensor(c, state.dims, Dtype::f32, result++);
+  }
+  if (resetsFirst(cell)) {
+    DYN_TRY(TensorOperand second, tensorOperand(c, at(3), 1));
+    DYN_CHECK(requireDtype(c, second, weights.dtype, "the second packed weights"));
   }
   if (c.hasOperand(at(4))) {
     DYN_TRY(TensorOperand bias, tensorOperand(c, at(4), 1));
@@ -97,6 +103,7 @@ class Steps {
         cell_(cell),
         gates_(c.operand(placeOf(direction, 0))),
         weights_(c.operand(placeOf(direction, 1))),
+        second_(resetsFirst(cell) ? &c.operand(placeOf(direction, 3)) : nullptr),
         bias_(c.hasOperand(placeOf(direction, 4)) ? &c.operand(placeOf(direction, 4)) : nullptr),
         rows_(gates_.shape()[1]),
         columns_(gates_.shape()[2]),
@@ -129,10 +136,10 @@ class Steps {
     one.setReal(0, x);
     return one.realAt(0);
   }
-  double product(int64_t column) const {
+  double product(const HostTensor& weights, int64_t columns, int64_t column) const {
     double sum = bias_ ? bias_->realAt(column) : 0;
     for (int64_t k = 0; k < units_; ++k)
-      sum += before_[static_cast<size_t>(k)] * weights_.realAt(k * columns_ + column);
+      sum += before_[static_cast<size_t>(k)] * weights.realAt(k * columns + column);
     return sum;
   }
 
@@ -142,8 +149,18 @@ class Steps {
     const auto input = [&](int64_t j, int64_t gate) {
       return gates_.realAt((time * rows_ + row) * columns_ + gate * units_ + j);
     };
-    const auto own = [&](int64_t j, int64_t gate) { return product(gate * units_ + j); };
+    const int64_t made = productGatesOf(cell_) * units_;
+    const auto own = [&](int64_t j, int64_t gate) { return product(weights_, made, gate * units_ + j); };
     const auto sum = [&](int64_t j, int64_t gate) { return input(j, gate) + own(j, gate); };
+    std::vector<double> update;
+    if (resetsFirst(cell_)) {
+      std::vector<double> reset;
+      for (int64_t j = 0; j < units_; ++j) {
+        update.push_back(sigmoid(sum(j, 0)));
+        reset.push_back(rounded(sigmoid(sum(j, 1)) * state_[at(row, j)]));
+      }
+      before_ = std::move(reset);
+    }
     for (int64_t j = 0; j < units_; ++j) {
       double& h = state_[at(row, j)];
       switch (cell_) {
@@ -158,6 +175,11 @@ class Steps {
           h = (1 - z) * std::tanh(input(j, 2) + reset * own(j, 2)) + z * h;
           break;
         }
+        case Cell::gruResetFirst: {
+          const double z = update[static_cast<size_t>(j)];
+          h = (1 - z) * std::tanh(input(j, 2) + product(*second_, units_, j)) + z * h;
+          break;
+        }
         case Cell::tanh:
           h = std::tanh(sum(j, 0));
           break;
@@ -170,7 +192,7 @@ class Steps {
 
   const EvalContext& c_;
   const Cell cell_;
-  const HostTensor &gates_, &weights_, *bias_;
+  const HostTensor &gates_, &weights_, *second_, *bias_;
   const int64_t rows_, columns_, units_;
   std::vector<double> state_, inner_, before_;
 };
@@ -187,7 +209,9 @@ Status evaluateRecurrence(EvalContext& c) {
   for (int direction = 0; direction < (c.hasOperand(kSecond) ? 2 : 1); ++direction) {
     const std::vector<int64_t> shape = c.operand(placeOf(direction, 2)).shape();
     std::vector<int64_t> all = {c.operand(0).shape()[0], shape[0], shape[1]};
-    if (c.operand(placeOf(direction, 1)).elementCount() != shape[1] * c.operand(0).shape()[2])
+    const int64_t made = shape[1] * productGatesOf(cell) * shape[1];
+    if (c.operand(placeOf(direction, 1)).elementCount() != made ||
+        (resetsFirst(cell) && c.operand(placeOf(direction, 3)).elementCount() != shape[1] * shape[1]))
       return c.error(DiagnosticId::shapeMismatch, "the packed weights are of another number of units");
     HostTensor stacked;
     if (flag(c, "stacks")) {
@@ -237,10 +261,12 @@ const OpDef recurrenceOp{
     .doc =
         "gates of the inputs f32 [s, b, k n], weights packed by pack_b, state f32 [b, n], of an LSTM its "
         "cell "
-        "[b, n], of a GRU the bias [k n] of the state's product, lengths i64 [b], then the same of a second "
-        "direction but for the lengths -> for each direction the state, the cell, and where it stacks the "
-        "states [s, b, n] in the order of the steps. lstm: k = 4, gates i o f g; gru: k = 3, gates z r n, "
-        "reset behind the product; tanh, relu: k = 1. Behind its length a sequence keeps its state, and 0 is "
+        "[b, n], of a gru_reset_first its second packed weights, of a GRU the bias [k n] of the state's "
+        "product, lengths i64 [b], then the same of a second direction but for the lengths -> for each "
+        "direction the state, the cell, and where it stacks the states [s, b, n] in the order of the steps. "
+        "lstm: k = 4, gates i o f g; gru: k = 3, gates z r n, reset behind the product; gru_reset_first: k = "
+        "3, the weights make z and r of the state, the second ones n of what r leaves of it; tanh, relu: k = "
+        "1. Behind its length a sequence keeps its state, and 0 is "
         "stacked.",
     .example =
         "fn @main(%g: Tensor[(s, b, 12), f32], %r: Tensor[(3, 12), f32], %h: Tensor[(b, 3), f32], "

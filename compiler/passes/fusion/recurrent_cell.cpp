@@ -33,7 +33,7 @@ class Matcher {
     found_.stacks = results().size() == 2 + carried();
     found_.state = loop_.operands[2];
     if (!unwrapStates()) return "its states are not those of a cell";
-    const bool fits = carried() == 2 ? isLstm() : isGru() || isPlain();
+    const bool fits = carried() == 2 ? isLstm() : isGru() || isGruResetFirst() || isPlain();
     if (!fits) return "a step is not a known cell";
     if (!sizesFit()) return "its sizes are others";
     return "";
@@ -133,32 +133,45 @@ class Matcher {
     return true;
   }
 
-  bool isProduct(ValueId v) {
-    if (weights_ == Weights::constant) return isPlainProduct(v);
+  // A product with weights that are the same in each step.
+  struct Product {
+    ValueId weights = kNoValue;
+    Dim units, columns;
+  };
+  // `left`: is this what is multiplied?
+  template <typename Fits>
+  bool isProductOf(ValueId v, const Fits& left, Product& product) {
+    if (weights_ == Weights::constant) return isPlainProductOf(v, left, product);
     const Op* gemm = body_.maker(v, ops::gemm_packedOp);
-    if (!gemm || gemm->operands[0] != body_.stateOf(0)) return false;
+    if (!gemm || !left(gemm->operands[0])) return false;
     const std::optional<contraction::Version> version =
         contraction::parseProductVersion(gemm->attributes.string("schedule", "auto"));
     if (!version || contraction::isLibrary(*version)) return false;
     const Dtype packed = body_.typeOf(gemm->operands[1]).dtype();
     if (packed != Dtype::f32 && packed != Dtype::bf16) return false;
-    found_.weights = carriedOut(gemm->operands[1]);
-    productUnits_ = gemm->attributes.dims("k").at(0);
-    productColumns_ = gemm->attributes.dims("n").at(0);
-    return found_.weights != kNoValue;
+    product = {carriedOut(gemm->operands[1]), gemm->attributes.dims("k").at(0),
+               gemm->attributes.dims("n").at(0)};
+    return product.weights != kNoValue;
   }
 
-  bool isPlainProduct(ValueId v) {
+  template <typename Fits>
+  bool isPlainProductOf(ValueId v, const Fits& left, Product& found) const {
     const Op* product = body_.maker(v, ops::matmulOp);
-    if (!product || product->operands[0] != body_.stateOf(0) ||
-        product->attributes.integer("transpose_a", 0) != 0)
+    if (!product || !left(product->operands[0]) || product->attributes.integer("transpose_a", 0) != 0)
       return false;
     const HostTensor* weights = body_.constantOf(product->operands[1]);
     if (!weights || weights->dtype() != Dtype::f32 || weights->rank() != 2) return false;
     const Shape dims = body_.typeOf(product->operands[1]).dims();
     const bool transposed = product->attributes.integer("transpose_b", 0) != 0;
-    productUnits_ = dims[transposed ? 1 : 0];
-    productColumns_ = dims[transposed ? 0 : 1];
+    found = {product->operands[1], dims[transposed ? 1 : 0], dims[transposed ? 0 : 1]};
+    return true;
+  }
+
+  // Of the state.
+  bool isProduct(ValueId v) {
+    const auto isState = [&](ValueId left) { return left == body_.stateOf(0); };
+    if (!isProductOf(v, isState, product_)) return false;
+    found_.weights = product_.weights;
     return true;
   }
 
@@ -230,14 +243,10 @@ class Matcher {
     return hidden && inner && isSum(sums);
   }
 
-  bool isGru() {
-    ValueId inputs = kNoValue, products = kNoValue;
-    const auto gate = [&](ValueId v, size_t k) {
-      return pair(inside(v, ops::sigmoidOp), ops::addOp,
-                  [&](ValueId a, ValueId b) { return isPart(a, k, 3, inputs) && isPart(b, k, 3, products); });
-    };
-    ValueId update = kNoValue;
-    const bool hidden = pair(next_[0], ops::addOp, [&](ValueId fresh, ValueId kept) {
+  // h = (1 - z) fresh + z h, of which `isCandidate` says what fresh is.
+  template <typename Fits>
+  bool isMixture(ValueId v, ValueId& update, const Fits& isCandidate) {
+    return pair(v, ops::addOp, [&](ValueId fresh, ValueId kept) {
       if (!pair(kept, ops::mulOp, [&](ValueId z, ValueId h) {
             update = z;
             return h == body_.stateOf(0) && z != h;
@@ -246,16 +255,52 @@ class Matcher {
       return pair(fresh, ops::mulOp, [&](ValueId rest, ValueId candidate) {
         const Op* difference = body_.maker(rest, ops::subOp);
         return difference && isNumber(difference->operands[0], 1) && difference->operands[1] == update &&
-               pair(inside(candidate, ops::tanhOp), ops::addOp, [&](ValueId input, ValueId product) {
-                 return isPart(input, 2, 3, inputs) &&
-                        pair(product, ops::mulOp, [&](ValueId reset, ValueId own) {
-                          return isPart(own, 2, 3, products) && gate(reset, 1);
-                        });
+               isCandidate(candidate);
+      });
+    });
+  }
+
+  bool isGru() {
+    ValueId inputs = kNoValue, products = kNoValue;
+    const auto gate = [&](ValueId v, size_t k) {
+      return pair(inside(v, ops::sigmoidOp), ops::addOp,
+                  [&](ValueId a, ValueId b) { return isPart(a, k, 3, inputs) && isPart(b, k, 3, products); });
+    };
+    ValueId update = kNoValue;
+    const bool hidden = isMixture(next_[0], update, [&](ValueId candidate) {
+      return pair(inside(candidate, ops::tanhOp), ops::addOp, [&](ValueId input, ValueId product) {
+        return isPart(input, 2, 3, inputs) && pair(product, ops::mulOp, [&](ValueId reset, ValueId own) {
+                 return isPart(own, 2, 3, products) && gate(reset, 1);
                });
       });
     });
     found_.cell = Cell::gru;
     return hidden && inputs != products && gate(update, 0) && isInput(inputs) && isBiased(products);
+  }
+
+  bool isGruResetFirst() {
+    ValueId inputs = kNoValue, products = kNoValue;
+    const auto gate = [&](ValueId v, size_t k) {
+      return pair(inside(v, ops::sigmoidOp), ops::addOp,
+                  [&](ValueId a, ValueId b) { return isPart(a, k, 3, inputs) && isPart(b, k, 2, products); });
+    };
+    const auto isReset = [&](ValueId v) {
+      return pair(v, ops::mulOp,
+                  [&](ValueId reset, ValueId h) { return h == body_.stateOf(0) && gate(reset, 1); });
+    };
+    ValueId update = kNoValue;
+    Product second;
+    const bool hidden = isMixture(next_[0], update, [&](ValueId candidate) {
+      return pair(inside(candidate, ops::tanhOp), ops::addOp, [&](ValueId input, ValueId product) {
+        return isPart(input, 2, 3, inputs) && isProductOf(product, isReset, second);
+      });
+    });
+    if (!hidden || inputs == products || !gate(update, 0) || !isInput(inputs) || !isProduct(products))
+      return false;
+    found_.cell = Cell::gruResetFirst;
+    found_.inner = second.weights;
+    second_ = second;
+    return body_.typeOf(second.weights).dtype() == body_.typeOf(found_.weights).dtype();
   }
 
   bool isPlain() {
@@ -277,7 +322,9 @@ class Matcher {
     const Dim rows = state.dims()[0], units = state.dims()[1],
               columns = units * recurrence::gatesOf(found_.cell);
     return facts_.equalShapes(gatesType_.dims(), {*steps, rows, columns}, place_) &&
-           equal(units, productUnits_) && equal(columns, productColumns_) &&
+           equal(units, product_.units) &&
+           equal(units * recurrence::productGatesOf(found_.cell), product_.columns) &&
+           (!second_ || (equal(units, second_->units) && equal(units, second_->columns))) &&
            (!biasSize_ || equal(columns, *biasSize_)) && (!lengthsSize_ || equal(rows, *lengthsSize_)) &&
            (carried() < 2 || facts_.equalShapes(state.dims(), body_.typeOf(body_.stateOf(1)).dims(), place_));
   }
@@ -292,7 +339,8 @@ class Matcher {
   std::optional<Dim> biasSize_, lengthsSize_;
   ValueId next_[2] = {kNoValue, kNoValue};
   Type gatesType_;
-  Dim productUnits_, productColumns_;
+  Product product_;
+  std::optional<Product> second_;  // of a state that was reset
   RecurrentCell found_;
 };
 

@@ -22,8 +22,8 @@ namespace dyn::passes {
 struct RecurrentCell {
   recurrence::Cell cell = recurrence::Cell::lstm;
   bool backward = false, stacks = false;
-  ValueId gates = kNoValue, weights = kNoValue, state = kNoValue, inner = kNoValue, bias = kNoValue,
-          lengths = kNoValue;
+  ValueId gates = kNoValue, weights = kNoValue, state = kNoValue, bias = kNoValue, lengths = kNoValue;
+  ValueId inner = kNoValue;       // the cell of an LSTM; the second weights of a gru_reset_first
   std::vector<const Op*> inside;  // operations of the body, to be put before what becomes of the loop
 };
 

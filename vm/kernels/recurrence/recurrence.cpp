@@ -51,7 +51,8 @@ const CellKernels& cellKernels() {
 
 // One direction. Null: not there.
 struct Direction {
-  const TensorView *gates = nullptr, *weights = nullptr, *state = nullptr, *cell = nullptr, *bias = nullptr;
+  const TensorView *gates = nullptr, *weights = nullptr, *state = nullptr, *cell = nullptr, *second = nullptr,
+                   *bias = nullptr;
   size_t firstResult = 0;
   bool backward = false;
 };
@@ -67,21 +68,24 @@ struct Problem {
   int64_t width = 0, maxRows = 0;
 
   int64_t columns() const { return gates * units; }
-  int64_t panels() const { return (columns() + width - 1) / width; }
+  // Those of the product of the state; the others are of a second one.
+  int64_t productColumns() const { return productGatesOf(cell) * units; }
+  int64_t panelsOf(int64_t columns) const { return (columns + width - 1) / width; }
   double stepsOfOne() const {
     return static_cast<double>(rows) * static_cast<double>(columns()) * static_cast<double>(units);
   }
   // From row to row of the states, in f32 and in words of two bf16.
   int64_t leading() const { return oddLineStride(units); }
   int64_t leadingWords() const { return oddLineStride(bf16Words(units)); }
-  // Scratch memory of a direction: two states that take turns, the state rounded, the products of a step, and
+  // Scratch memory of a direction: two states that take turns, one that was reset, the state rounded, the products of a step, and
   // which sequence each row is.
   int64_t stateElements() const { return rows * leading(); }
   int64_t wordElements() const { return rounded ? rows * leadingWords() : 0; }
   int64_t productElements() const { return wholeLines(rows * columns()); }
   int64_t orderElements() const { return lengths ? wholeLines(rows) : 0; }
   int64_t elementsOfOne() const {
-    return 2 * stateElements() + wordElements() + productElements() + orderElements();
+    return (resetsFirst(cell) ? 3 : 2) * stateElements() + wordElements() + productElements() +
+           orderElements();
   }
 };
 
@@ -96,7 +100,7 @@ Status readDirection(const FlatCall& call, Problem& p, size_t which) {
   d.gates = call.argument(at);
   d.weights = call.argument(at + 1);
   d.state = call.argument(at + 2);
-  d.cell = call.argument(at + 3);
+  (resetsFirst(p.cell) ? d.second : d.cell) = call.argument(at + 3);
   d.bias = call.argument(at + 4);
   if (!is(d.gates, DataType::f32, {p.steps, p.rows, p.columns()}))
     return badArgument("recurrence", at, "gates of the steps, the rows and the units", d.gates);
@@ -112,10 +116,15 @@ Status readDirection(const FlatCall& call, Problem& p, size_t which) {
   if (rounded) p.rounded = bf16Families().front();
   p.width = rounded ? p.rounded->panelWidth : call.gemmFamily->panelWidth;
   p.maxRows = rounded ? p.rounded->maxRows : call.gemmFamily->maxRows;
-  const int64_t packed = rounded ? bf16ElementCount(*p.rounded, p.units, p.columns())
-                                 : packedElementCount(*call.gemmFamily, p.units, p.columns());
-  if (!is(d.weights, rounded ? DataType::bf16 : DataType::f32, {packed}))
+  const auto isPacked = [&](const TensorView* weights, int64_t columns) {
+    const int64_t packed = rounded ? bf16ElementCount(*p.rounded, p.units, columns)
+                                   : packedElementCount(*call.gemmFamily, p.units, columns);
+    return is(weights, rounded ? DataType::bf16 : DataType::f32, {packed});
+  };
+  if (!isPacked(d.weights, p.productColumns()))
     return badArgument("recurrence", at + 1, "packed weights of the units and the gates", d.weights);
+  if (resetsFirst(p.cell) && !isPacked(d.second, p.units))
+    return badArgument("recurrence", at + 3, "packed weights of the units, as the first", d.second);
   size_t result = d.firstResult = which * static_cast<size_t>(resultsOf(p.cell, p.stacks));
   for (int i = 0; i < (hasCell(p.cell) ? 2 : 1); ++i)
     if (Status status = call.checkResult(result++, DataType::f32, std::array{p.rows, p.units}); !status.ok())
@@ -177,9 +186,10 @@ class Run {
         d_(d),
         kernel_(cellKernels().of[static_cast<size_t>(p.cell)]),
         tasks_(tasks),
+        reset_(resetsFirst(p.cell) ? scratch + 2 * p.stateElements() : nullptr),
         state_{scratch, scratch + p.stateElements()},
-        words_(reinterpret_cast<uint32_t*>(scratch + 2 * p.stateElements())),
-        product_(scratch + 2 * p.stateElements() + p.wordElements()),
+        words_(reinterpret_cast<uint32_t*>(scratch + (reset_ ? 3 : 2) * p.stateElements())),
+        product_(reinterpret_cast<float*>(words_) + p.wordElements()),
         order_(p.lengths ? reinterpret_cast<int32_t*>(product_ + p.productElements()) : nullptr),
         running_(p.rows),
         cell_(hasCell(p.cell) ? call.result(d.firstResult + 1)->as<float>() : nullptr),
@@ -210,8 +220,6 @@ class Run {
     stackedNow_ = stacked_ ? stacked_ + i * p_.rows * p_.units : nullptr;
     const int64_t before = running_;
     if (order_) countRunning();
-    for (int64_t row = 0; row < running_ && p_.rounded; ++row)
-      p_.rounded->round(state_[0] + row * p_.leading(), p_.units, words_ + row * p_.leadingWords());
     if (running_ > 0) productsAndCells();
     // Rows that did not run before are the same in both states.
     for (int64_t row = running_; row < before; ++row)
@@ -228,45 +236,65 @@ class Run {
   }
 
   void productsAndCells() {
-    const int64_t vectors = (p_.units + kCellLanes - 1) / kCellLanes;
-    call_.split(p_.panels(), tasks_, [&](int64_t begin, int64_t end) {
+    multiplyAll({state_[0], d_.weights, 0, p_.productColumns()});
+    if (reset_) {
+      cellsOf(cellKernels().reset, reset_, 1);
+      multiplyAll({reset_, d_.second, p_.productColumns(), p_.units});
+    }
+    cellsOf(kernel_, state_[1], callsOf(p_.cell));
+  }
+
+  // Rows times packed weights: columns [first, first + count) of the products.
+  struct Product {
+    const float* left;
+    const TensorView* weights;
+    int64_t first, count;
+  };
+  void multiplyAll(const Product& product) {
+    for (int64_t row = 0; row < running_ && p_.rounded; ++row)
+      p_.rounded->round(product.left + row * p_.leading(), p_.units, words_ + row * p_.leadingWords());
+    call_.split(p_.panelsOf(product.count), tasks_, [&](int64_t begin, int64_t end) {
       const HeldTiles held(p_.rounded ? p_.rounded->releaseTiles : nullptr);
-      for (int64_t panel = begin; panel < end; ++panel) multiply(panel);
-    });
-    const double calls = static_cast<double>(running_ * p_.units * callsOf(p_.cell) * kStepsOfCall);
-    call_.split(vectors, std::min(tasks_, worthwhileTasks(call_, calls)), [&](int64_t begin, int64_t end) {
-      const int64_t first = begin * kCellLanes;
-      cells(first, std::min(end * kCellLanes, p_.units) - first);
+      for (int64_t panel = begin; panel < end; ++panel) multiply(product, panel);
     });
   }
 
-  // The states times one panel.
-  void multiply(int64_t panel) {
-    const int64_t all = p_.columns(), column = panel * p_.width, columns = std::min(p_.width, all - column);
-    float* to = product_ + column;
+  void cellsOf(CellKernel kernel, float* after, int64_t callsOfOne) {
+    const int64_t vectors = (p_.units + kCellLanes - 1) / kCellLanes;
+    const double calls = static_cast<double>(running_ * p_.units * callsOfOne * kStepsOfCall);
+    call_.split(vectors, std::min(tasks_, worthwhileTasks(call_, calls)), [&](int64_t begin, int64_t end) {
+      const int64_t first = begin * kCellLanes;
+      cells(kernel, after, first, std::min(end * kCellLanes, p_.units) - first);
+    });
+  }
+
+  void multiply(const Product& product, int64_t panel) {
+    const int64_t all = p_.columns(), column = panel * p_.width,
+                  columns = std::min(p_.width, product.count - column);
+    float* to = product_ + product.first + column;
     if (p_.rounded) {
-      const auto* right = d_.weights->as<uint32_t>() + panel * bf16Words(p_.units) * p_.width;
+      const auto* right = product.weights->as<uint32_t>() + panel * bf16Words(p_.units) * p_.width;
       forEachRowTile(p_.maxRows, running_, [&](int64_t row, int64_t height) {
         p_.rounded->microKernels[height - 1](bf16Words(p_.units), words_ + row * p_.leadingWords(),
                                              p_.leadingWords(), right, to + row * all, all, columns, 0);
       });
       return;
     }
-    runRowTiles(*call_.gemmFamily, running_, p_.units, state_[0], p_.leading(),
-                d_.weights->as<float>() + panel * p_.units * p_.width, to, all, columns, false);
+    runRowTiles(*call_.gemmFamily, running_, p_.units, product.left, p_.leading(),
+                product.weights->as<float>() + panel * p_.units * p_.width, to, all, columns, false);
   }
 
-  // The cells of units [first, first + count).
-  void cells(int64_t first, int64_t count) {
+  // The cells of units [first, first + count). States that are only reset are not stacked.
+  void cells(CellKernel kernel, float* target, int64_t first, int64_t count) {
     for (int64_t row = 0; row < running_; ++row) {
       const int64_t sequence = sequenceOf(row);
       const float* before = state_[0] + row * p_.leading() + first;
-      float *after = state_[1] + row * p_.leading() + first,
-            *stacked = stackedNow_ ? stackedNow_ + sequence * p_.units + first : nullptr;
+      float *after = target + row * p_.leading() + first,
+            *stacked = stackedNow_ && target != reset_ ? stackedNow_ + sequence * p_.units + first : nullptr;
       const float* inputs = d_.gates->as<float>() + (time_ * p_.rows + sequence) * p_.columns() + first;
-      kernel_(count, {inputs, p_.units, product_ + row * p_.columns() + first, p_.units,
-                      d_.bias ? d_.bias->as<float>() + first : nullptr, before,
-                      cell_ ? cell_ + sequence * p_.units + first : nullptr, after, stacked});
+      kernel(count, {inputs, p_.units, product_ + row * p_.columns() + first, p_.units,
+                     d_.bias ? d_.bias->as<float>() + first : nullptr, before,
+                     cell_ ? cell_ + sequence * p_.units + first : nullptr, after, stacked});
     }
   }
 
@@ -275,6 +303,7 @@ class Run {
   const Direction& d_;
   const CellKernel kernel_;
   const int64_t tasks_;
+  float* reset_;                 // the state times the gate r; null: nothing is reset
   std::array<float*, 2> state_;  // before and after the step
   uint32_t* words_;
   float* product_;

@@ -23,7 +23,8 @@ struct CellRow {
 using CellKernel = void (*)(int64_t count, const CellRow& row);
 
 struct CellKernels {
-  CellKernel of[4];  // [recurrence::Cell]
+  CellKernel of[5];  // [recurrence::Cell]
+  CellKernel reset;  // of gru_reset_first: `after` is the state times the gate r
 };
 
 }  // namespace dyn::vm::kernels

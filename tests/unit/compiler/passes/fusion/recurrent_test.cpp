@@ -33,7 +33,7 @@ std::string numbersText(int64_t rows, int64_t columns, uint32_t seed) {
   return text + "]";
 }
 
-int64_t gatesOf(const std::string& cell) { return cell == "lstm" ? 4 : cell == "gru" ? 3 : 1; }
+int64_t gatesOf(const std::string& cell) { return cell == "lstm" ? 4 : cell.starts_with("gru") ? 3 : 1; }
 
 std::string cellText(const std::string& cell) {
   if (cell == "lstm")
@@ -47,6 +47,14 @@ std::string cellText(const std::string& cell) {
            ")) {axis = -1, parts = 3}\n"
            "    %z = sigmoid(add(%a0, %s0))\n"
            "    %v = tanh(add(%a2, mul(sigmoid(add(%a1, %s1)), %s2)))\n"
+           "    %n = add(mul(sub(f32[] 1, %z), %v), mul(%z, %h))\n";
+  if (cell == "gru_reset_first")
+    return "    %a0, %a1, %a2 = split(%p) {axis = -1, parts = 3}\n"
+           "    %s0, %s1 = split(%u) {axis = -1, parts = 2}\n"
+           "    %z = sigmoid(add(%a0, %s0))\n"
+           "    %v = tanh(add(%a2, matmul(mul(sigmoid(add(%a1, %s1)), %h), " +
+           numbersText(kUnits, kUnits, 8) +
+           ")))\n"
            "    %n = add(mul(sub(f32[] 1, %z), %v), mul(%z, %h))\n";
   return "    %n = " + cell + "(add(%p, %u))\n";
 }
@@ -67,11 +75,12 @@ std::string recurrentProgram(const Steps& steps) {
          units + "), f32]" + (two ? ", %c: Tensor[(b, " + units + "), f32]" : "") + ", %y: Tensor[(s, b, " +
          columns + "), f32], %e: Tensor[(), i64], %lengths: Tensor[(b), i64]) {\n" +
          (steps.backward ? "    %t = sub(%e, %k)\n" : "") + "    %w = identity(" +
-         numbersText(kUnits, gatesOf(steps.cell) * kUnits, 7) + ")\n    %p = gather(%y, " + step +
-         ") {axis = 0}\n    %u = " + steps.product + "\n" + cellText(steps.cell) +
-         "    %runs = unsqueeze(less(" + step + ", %lengths), i64[1] [1])\n    return true, " +
-         kept("%n", "%h") + (two ? ", " + kept("%m", "%c") : "") + ", " + kept("%n", "f32[] 0") +
-         "\n  }\n  return %last, %all" + (two ? ", %cell" : "") + "\n}";
+         numbersText(kUnits, (gatesOf(steps.cell) - (steps.cell == "gru_reset_first" ? 1 : 0)) * kUnits, 7) +
+         ")\n    %p = gather(%y, " + step + ") {axis = 0}\n    %u = " + steps.product + "\n" +
+         cellText(steps.cell) + "    %runs = unsqueeze(less(" + step +
+         ", %lengths), i64[1] [1])\n    return true, " + kept("%n", "%h") +
+         (two ? ", " + kept("%m", "%c") : "") + ", " + kept("%n", "f32[] 0") + "\n  }\n  return %last, %all" +
+         (two ? ", %cell" : "") + "\n}";
 }
 
 std::unique_ptr<Compiled> recurrentCompiledOf(IrContext& context, const std::string& text,
@@ -103,7 +112,7 @@ std::vector<HostTensor> recurrentInputsFor(const std::string& cell, int64_t s, i
 }
 
 TEST(Recurrent, AsTheLoop) {
-  for (const char* cell : {"lstm", "gru", "tanh", "relu"})
+  for (const char* cell : {"lstm", "gru", "gru_reset_first", "tanh", "relu"})
     for (bool both : {false, true}) {
       const std::string text = recurrentProgram({cell, both, both});
       IrContext context;

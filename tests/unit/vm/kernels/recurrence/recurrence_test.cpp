@@ -19,7 +19,7 @@ namespace {
 using Call = calls::Recurrence;
 using recurrence::Cell;
 
-constexpr std::array kCells{Cell::lstm, Cell::gru, Cell::tanh, Cell::relu};
+constexpr std::array kCells{Cell::lstm, Cell::gru, Cell::tanh, Cell::relu, Cell::gruResetFirst};
 
 struct Sizes {
   int64_t steps, rows, units;
@@ -31,6 +31,7 @@ class RecurrenceTest : public BuiltinTest {
  protected:
   struct Side {
     Tensor *gates, *plain, *packed, *state, *cell = nullptr, *bias = nullptr;
+    Tensor *plainSecond = nullptr, *second = nullptr;  // second weights, in the place of the cell
     bool backward = false;
   };
   struct Problem {
@@ -51,16 +52,26 @@ class RecurrenceTest : public BuiltinTest {
     return result();
   }
 
+  Tensor* weightsOf(int64_t units, int64_t columns) {
+    Tensor* made = floats({units, columns});
+    for (int64_t k = 0; k < made->elementCount; ++k)
+      made->as<float>()[k] /= std::sqrt(static_cast<float>(units));
+    return made;
+  }
+
   Problem problemOf(Cell cell, const Sizes& s, size_t directions, bool rounded = false) {
     Problem p{.cell = cell, .sizes = s, .rounded = rounded};
     const int64_t columns = gatesOf(cell) * s.units;
     for (size_t i = 0; i < directions; ++i) {
       Side side;
       side.gates = floats({s.steps, s.rows, columns});
-      side.plain = floats({s.units, columns});
-      for (int64_t k = 0; k < side.plain->elementCount; ++k)
-        side.plain->as<float>()[k] /= std::sqrt(static_cast<float>(s.units));
-      side.packed = packed(side.plain, s.units, columns, rounded);
+      const int64_t made = productGatesOf(cell) * s.units;
+      side.plain = weightsOf(s.units, made);
+      side.packed = packed(side.plain, s.units, made, rounded);
+      if (resetsFirst(cell)) {
+        side.plainSecond = weightsOf(s.units, s.units);
+        side.second = packed(side.plainSecond, s.units, s.units, rounded);
+      }
       side.state = floats({s.rows, s.units});
       if (hasCell(cell)) side.cell = floats({s.rows, s.units});
       if (takesBias(cell)) side.bias = floats({columns});
@@ -83,7 +94,9 @@ class RecurrenceTest : public BuiltinTest {
   Status run(const Problem& p, const std::vector<Tensor*>& into) {
     std::vector<Object*> arguments;
     for (const Side& side : p.sides) {
-      for (Tensor* t : {side.gates, side.packed, side.state, side.cell, side.bias}) arguments.push_back(t);
+      for (Tensor* t :
+           {side.gates, side.packed, side.state, side.second ? side.second : side.cell, side.bias})
+        arguments.push_back(t);
       if (arguments.size() == 5) arguments.push_back(p.lengths);
     }
     Call::Numbers<calls::Owned> numbers;
@@ -116,14 +129,17 @@ class RecurrenceTest : public BuiltinTest {
         continue;
       }
       std::vector<double> own, next = h;
-      for (int64_t column = 0; column < columns; ++column) {
-        double sum = side.bias ? at(side.bias, column) : 0;
-        for (int64_t k = 0; k < units; ++k) {
-          const double weight = at(side.plain, k * columns + column), state = h[static_cast<size_t>(k)];
-          sum += p.rounded ? rounded(weight) * rounded(state) : weight * state;
+      const auto multiply = [&](const std::vector<double>& left, const Tensor* weights, int64_t count) {
+        for (int64_t column = 0; column < count; ++column) {
+          double sum = side.bias ? at(side.bias, column) : 0;
+          for (int64_t k = 0; k < units; ++k) {
+            const double weight = at(weights, k * count + column), state = left[static_cast<size_t>(k)];
+            sum += p.rounded ? rounded(weight) * rounded(state) : weight * state;
+          }
+          own.push_back(sum);
         }
-        own.push_back(sum);
-      }
+      };
+      multiply(h, side.plain, productGatesOf(p.cell) * units);
       for (int64_t j = 0; j < units; ++j) {
         const auto unit = static_cast<size_t>(j);
         const auto x = [&](int64_t gate) {
@@ -131,12 +147,23 @@ class RecurrenceTest : public BuiltinTest {
         };
         const auto u = [&](int64_t gate) { return own[static_cast<size_t>(gate * units + j)]; };
         const auto sum = [&](int64_t gate) { return x(gate) + u(gate); };
+        if (p.cell == Cell::gruResetFirst && j == 0) {
+          std::vector<double> reset = h;
+          for (int64_t k = 0; k < units; ++k)
+            reset[static_cast<size_t>(k)] *=
+                sigmoid(at(side.gates, (time * rows + row) * columns + units + k) +
+                        own[static_cast<size_t>(units + k)]);
+          multiply(reset, side.plainSecond, units);
+        }
         if (p.cell == Cell::lstm) {
           c[unit] = sigmoid(sum(2)) * c[unit] + sigmoid(sum(0)) * std::tanh(sum(3));
           next[unit] = sigmoid(sum(1)) * std::tanh(c[unit]);
         } else if (p.cell == Cell::gru) {
           const double z = sigmoid(sum(0));
           next[unit] = (1 - z) * std::tanh(x(2) + sigmoid(sum(1)) * u(2)) + z * h[unit];
+        } else if (p.cell == Cell::gruResetFirst) {
+          const double z = sigmoid(sum(0));
+          next[unit] = (1 - z) * std::tanh(sum(2)) + z * h[unit];
         } else {
           next[unit] = p.cell == Cell::tanh ? std::tanh(sum(0)) : std::max(sum(0), 0.0);
         }
