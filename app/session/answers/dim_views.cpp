@@ -183,8 +183,8 @@ std::string shownText(const RunCheck& check) {
   return text;
 }
 
-void describeChecks(const Module& module, const std::set<SymbolId>& symbols, WhyView& view) {
-  for (const RunCheck& check : allChecksOf(module))
+void describeChecks(ScratchCopy& program, const std::set<SymbolId>& symbols, WhyView& view) {
+  for (const RunCheck& check : allChecksOf(program))
     for (Dim dim : {check.lhs, check.rhs})
       for (SymbolId s : symbolsOf(dim))
         if (symbols.count(s)) addOnce(view.checks, shownText(check));
@@ -270,7 +270,7 @@ bool isOfDim(const std::string& text, const std::string& dim) {
 
 }  // namespace
 
-Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
+Result<DimsTable> dimsTable(const Module& module, ScratchCopy& copy, const std::string& symbol) {
   DimsTable table;
   IrContext& ir = *module.context;
   const SymbolUses uses(module);
@@ -304,7 +304,7 @@ Result<DimsTable> dimsTable(const Module& module, const std::string& symbol) {
     }
     table.rows.push_back(std::move(row));
   }
-  for (const RunCheck& check : allChecksOf(module)) table.checks.push_back(shownText(check));
+  for (const RunCheck& check : allChecksOf(copy)) table.checks.push_back(shownText(check));
   if (!symbol.empty() && table.rows.empty()) return noSymbol(symbol, names);
   return table;
 }
@@ -449,7 +449,7 @@ Result<WhyView> whyDim(ScratchCopy& program, const Ports& ports, const std::stri
     describe(module, uses, left.dim, view);
     if (left.dim != right.dim) describe(module, uses, right.dim, view);
   }
-  describeChecks(module, symbols, view);
+  describeChecks(program, symbols, view);
   return view;
 }
 

@@ -10,8 +10,8 @@
 namespace dyn {
 
 // All symbols that types and dim attributes of the module mention, in order of creation; or the one of that
-// name.
-Result<DimsTable> dimsTable(const Module& module, const std::string& symbol);
+// name. `copy` of the module answers questions.
+Result<DimsTable> dimsTable(const Module& module, ScratchCopy& copy, const std::string& symbol);
 // Of a package: what was said of the dims of its inputs.
 Result<DimsTable> dimsOfPackage(const Signature& signature, const std::string& symbol);
 // The run-time checks with the sides that these dims decide; those that fail first.

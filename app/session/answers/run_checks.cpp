@@ -1,5 +1,6 @@
 #include "app/session/answers/run_checks.h"
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <unordered_map>
@@ -45,10 +46,13 @@ bool failsFor(const RunCheck& check, int64_t lhs, int64_t rhs) {
 
 namespace {
 
+using OriginsOf = std::function<const DimOrigins&()>;
+
 // For values of whole numbers: one more than the largest element, where that is known.
 class IndexBounds {
  public:
-  explicit IndexBounds(const Module& typed) : origins_(typed) {}
+  // `originsOf` is asked at the first range.
+  explicit IndexBounds(const OriginsOf& originsOf) : originsOf_(originsOf) {}
 
   void note(const Op& op) {
     if (op.results.size() != 1) return;
@@ -68,7 +72,7 @@ class IndexBounds {
     return found == constants_.end() ? std::nullopt : std::optional<int64_t>(found->second);
   }
   // Of a scalar; null where it is no dim.
-  Dim numberOf(ValueId value) const { return origins_.dimOf({DimPlace::Kind::element, value, 0}); }
+  Dim numberOf(ValueId value) const { return originsOf_().dimOf({DimPlace::Kind::element, value, 0}); }
 
   Dim boundOf(const Op& op, Type type) {
     if (op.def == &ops::constantOp) {
@@ -100,17 +104,15 @@ class IndexBounds {
     if (value->dtype() == Dtype::i32) constants_[op.results[0].id] = value->as<int32_t>()[0];
   }
 
-  DimOrigins origins_;
+  const OriginsOf& originsOf_;
   std::unordered_map<ValueId, Dim> bounds_;
   std::unordered_map<ValueId, int64_t> constants_;
 };
 
-}  // namespace
-
-std::vector<RunCheck> indexChecksOf(const Module& module) {
+std::vector<RunCheck> indexChecks(const Module& module, const OriginsOf& originsOf) {
   std::vector<RunCheck> checks;
   if (!module.main()) return checks;
-  IndexBounds bounds(module);
+  IndexBounds bounds(originsOf);
   std::unordered_map<ValueId, Type> types;
   for (const Parameter& parameter : module.main()->parameters) types[parameter.id] = parameter.type;
   for (const Op* op : module.main()->ops) {
@@ -132,12 +134,29 @@ std::vector<RunCheck> indexChecksOf(const Module& module) {
   return checks;
 }
 
-std::vector<RunCheck> allChecksOf(const Module& module) {
+std::vector<RunCheck> allChecks(const Module& module, std::vector<RunCheck> ofIndices) {
   std::vector<RunCheck> checks = runChecksOf(module);
-  for (RunCheck& check : indexChecksOf(module))
+  for (RunCheck& check : ofIndices)
     if (module.context->facts().lessEqual(check.lhs, check.rhs) != Answer::yes)
       checks.push_back(std::move(check));
   return checks;
+}
+
+}  // namespace
+
+std::vector<RunCheck> indexChecksOf(const Module& module) {
+  std::optional<DimOrigins> origins;
+  return indexChecks(module, [&]() -> const DimOrigins& {
+    if (!origins) origins.emplace(module);
+    return *origins;
+  });
+}
+
+std::vector<RunCheck> allChecksOf(const Module& module) { return allChecks(module, indexChecksOf(module)); }
+
+std::vector<RunCheck> allChecksOf(ScratchCopy& program) {
+  return allChecks(program.module,
+                   indexChecks(program.module, [&]() -> const DimOrigins& { return program.origins(); }));
 }
 
 }  // namespace dyn

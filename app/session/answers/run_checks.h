@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/engine/model/scratch_program.h"
 #include "compiler/ir/module.h"
 
 namespace dyn {
@@ -25,10 +26,13 @@ std::vector<RunCheck> runChecksOf(const Module& module);
 
 // Of each lookup `gather(table, range(past, past + n))`, through views and additions of constants: the
 // largest index must lie within the table. The runtime finds that in a run alone, as an index is a value.
+// Where there are ranges, the types are worked out once more for it, which leaves symbols in the context.
 std::vector<RunCheck> indexChecksOf(const Module& module);
 
 // Both, but for those of indices that the facts prove.
 std::vector<RunCheck> allChecksOf(const Module& module);
+// The same by what a copy of the program keeps of its dims: asking again leaves nothing behind.
+std::vector<RunCheck> allChecksOf(ScratchCopy& program);
 
 // Does it fail for sizes of these values?
 bool failsFor(const RunCheck& check, int64_t lhs, int64_t rhs);

@@ -376,7 +376,7 @@ Result<View> handle_dims(SessionState& state, const Command& command, Outcome&) 
     return makeView(std::move(table));
   }
   DYN_TRY(LoadedModel * model, state.modelWithPasses());
-  DYN_TRY(DimsTable table, dimsTable(model->typed(), command.text("symbol")));
+  DYN_TRY(DimsTable table, dimsTable(model->typed(), model->questions().copy(), command.text("symbol")));
   return makeView(std::move(table));
 }
 

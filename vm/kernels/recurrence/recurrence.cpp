@@ -77,8 +77,8 @@ struct Problem {
   // From row to row of the states, in f32 and in words of two bf16.
   int64_t leading() const { return oddLineStride(units); }
   int64_t leadingWords() const { return oddLineStride(bf16Words(units)); }
-  // Scratch memory of a direction: two states that take turns, one that was reset, the state rounded, the products of a step, and
-  // which sequence each row is.
+  // Scratch memory of a direction: two states that take turns, one that was reset, the state rounded, the
+  // products of a step, and which sequence each row is.
   int64_t stateElements() const { return rows * leading(); }
   int64_t wordElements() const { return rounded ? rows * leadingWords() : 0; }
   int64_t productElements() const { return wholeLines(rows * columns()); }

@@ -56,7 +56,7 @@ Status write_exe(const ExportJob& job) {
   DYN_TRY(PackageRequest request, packageRequest(job));
   DYN_TRY(RunnerFiles runner, runnerFor(job.compiled(), job.command.has("static-link")));
   runner.besides = job.command.all("link");
-  DYN_TRY(DimsTable dims, dimsTable(job.model.typed(), ""));
+  DYN_TRY(DimsTable dims, dimsTable(job.model.typed(), job.model.questions().copy(), ""));
   request.facts = jsonText(toJson(makeView(std::move(dims))));
   DYN_TRY(const ExportedFile file, writeExecutable(job.compiled(), runner, job.command.text("o"), request));
   noteFile(job, file);
