@@ -21,6 +21,8 @@ constexpr AttributeSpec kRecurrenceAttributes[] = {
      Allowed::flag()},
     {"second_backward", AttributeKind::integer, false, "the same of the second direction; default 0",
      Allowed::flag()},
+    {"transpose_b", AttributeKind::integer, false, "1: weights that are not packed are transposed; default 0",
+     Allowed::flag()},
     {"stacks", AttributeKind::integer, false, "1: the states behind each step are a result; default 0",
      Allowed::flag()},
 };
@@ -36,15 +38,27 @@ Result<Cell> cellOf(const Op& op) {
   return *cell;
 }
 
+// Packed, [*], or as they are, [units, columns].
+Status inferWeights(InferContext& c, int operand, Dim units, Dim columns, Dtype& dtype) {
+  const bool isPlain = c.operandType(operand).isTensor() && c.operandType(operand).rank() == 2;
+  DYN_TRY(TensorOperand weights, tensorOperand(c, operand, isPlain ? 2 : 1));
+  dtype = weights.dtype;
+  if (isPlain || dtype != Dtype::bf16) DYN_CHECK(requireDtype(c, weights, Dtype::f32, "the weights"));
+  if (!isPlain) return {};
+  const bool transposed = flag(c, "transpose_b");
+  DYN_CHECK(c.requireEqual(weights.dims[transposed ? 1 : 0], units, "weights of the units"));
+  return c.requireEqual(weights.dims[transposed ? 0 : 1], columns, "weights of the gates");
+}
+
 Status inferDirection(InferContext& c, Cell cell, int direction, const TensorOperand& of, int& result) {
   const auto at = [&](int which) { return placeOf(direction, which); };
   DYN_TRY(TensorOperand gates, tensorOperand(c, at(0), 3));
-  DYN_TRY(TensorOperand weights, tensorOperand(c, at(1), 1));
   DYN_TRY(TensorOperand state, tensorOperand(c, at(2), 2));
   DYN_CHECK(requireDtype(c, gates, Dtype::f32, "the gates of the inputs"));
-  if (weights.dtype != Dtype::bf16) DYN_CHECK(requireDtype(c, weights, Dtype::f32, "the packed weights"));
   DYN_CHECK(requireDtype(c, state, Dtype::f32, "the state"));
   const Dim units = state.dims[1], columns = units * recurrence::gatesOf(cell);
+  Dtype weights = Dtype::f32, secondWeights = Dtype::f32;
+  DYN_CHECK(inferWeights(c, at(1), units, units * recurrence::productGatesOf(cell), weights));
   DYN_CHECK(c.requireEqual(gates.dims[0], of.dims[0], "steps of both directions"));
   DYN_CHECK(c.requireEqual(gates.dims[1], of.dims[1], "sequences of both directions"));
   DYN_CHECK(c.requireEqual(gates.dims[1], state.dims[0], "sequences and rows of the state"));
@@ -63,8 +77,9 @@ Status inferDirection(InferContext& c, Cell cell, int direction, const TensorOpe
     setTensor(c, state.dims, Dtype::f32, result++);
   }
   if (resetsFirst(cell)) {
-    DYN_TRY(TensorOperand second, tensorOperand(c, at(3), 1));
-    DYN_CHECK(requireDtype(c, second, weights.dtype, "the second packed weights"));
+    DYN_CHECK(inferWeights(c, at(3), units, units, secondWeights));
+    if (weights != secondWeights || c.operandType(at(1)).rank() != c.operandType(at(3)).rank())
+      return c.error(DiagnosticId::badOperands, "second weights are packed as the first");
   }
   if (c.hasOperand(at(4))) {
     DYN_TRY(TensorOperand bias, tensorOperand(c, at(4), 1));
@@ -138,8 +153,10 @@ class Steps {
   }
   double product(const HostTensor& weights, int64_t columns, int64_t column) const {
     double sum = bias_ ? bias_->realAt(column) : 0;
+    const bool isTransposed = weights.rank() == 2 && flag(c_, "transpose_b");
     for (int64_t k = 0; k < units_; ++k)
-      sum += before_[static_cast<size_t>(k)] * weights.realAt(k * columns + column);
+      sum += before_[static_cast<size_t>(k)] *
+             weights.realAt(isTransposed ? column * units_ + k : k * columns + column);
     return sum;
   }
 
@@ -238,6 +255,7 @@ Status fillRecurrence(const BuiltinRequest& request, CallFields<calls::Recurrenc
   call.numbers.backward = attributes.integer("backward", 0) != 0;
   call.numbers.secondBackward = attributes.integer("second_backward", 0) != 0;
   call.numbers.stacks = attributes.integer("stacks", 0) != 0;
+  call.numbers.transposed = attributes.integer("transpose_b", 0) != 0;
   return {};
 }
 
@@ -259,7 +277,8 @@ const OpDef recurrenceOp{
     .builtin = calling<calls::Recurrence, fillRecurrence>,
     .operandRules = kAnyElements,
     .doc =
-        "gates of the inputs f32 [s, b, k n], weights packed by pack_b, state f32 [b, n], of an LSTM its "
+        "gates of the inputs f32 [s, b, k n], weights packed by pack_b or f32 [n, k n] as they are, state "
+        "f32 [b, n], of an LSTM its "
         "cell "
         "[b, n], of a gru_reset_first its second packed weights, of a GRU the bias [k n] of the state's "
         "product, lengths i64 [b], then the same of a second direction but for the lengths -> for each "

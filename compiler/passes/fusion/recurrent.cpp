@@ -5,7 +5,7 @@
 //           }
 //   after   %h, %y = recurrence(%x, %packed, %h0) {cell = "tanh", stacks = 1}
 // What the inputs make of the gates is one product before the loop already. Only where the weights of the
-// state are packed, and a step is a cell that the kernel knows (recurrent_cell.h); all others stay loops,
+// state are packed, or the same in each step (the kernel packs them once), and a step is a cell that the kernel knows (recurrent_cell.h); all others stay loops,
 // whose steps are kernels of their own. Two of them that do not see each other, as both directions of a
 // layer, are one operation: two threads then take one each.
 // Cost: one sweep per function; IR size falls.
@@ -71,6 +71,7 @@ class Recurrences {
     op.attributes.set("cell", std::string(recurrence::kCellNames[static_cast<size_t>(cell.cell)]));
     if (cell.backward) op.attributes.set("backward", int64_t{1});
     if (cell.stacks) op.attributes.set("stacks", int64_t{1});
+    if (cell.transposed) op.attributes.set("transpose_b", int64_t{1});
     return ir_.own(std::move(op));
   }
 
@@ -83,10 +84,13 @@ class Recurrences {
     if (a.def != &ops::recurrenceOp || b.def != &ops::recurrenceOp || a.operands.size() > kSecond ||
         b.operands.size() > kSecond || a.attributes.string("cell") != b.attributes.string("cell") ||
         a.attributes.integer("stacks", 0) != b.attributes.integer("stacks", 0) ||
+        a.attributes.integer("transpose_b", 0) != b.attributes.integer("transpose_b", 0) ||
         operandOf(a, kLengths) != operandOf(b, kLengths))
       return false;
     const auto sameType = [&](size_t i) { return types_.at(a.operands[i]) == types_.at(b.operands[i]); };
-    return sameType(0) && sameType(2) && types_.at(a.operands[1]).dtype() == types_.at(b.operands[1]).dtype();
+    return sameType(0) && sameType(2) &&
+           types_.at(a.operands[1]).dtype() == types_.at(b.operands[1]).dtype() &&
+           types_.at(a.operands[1]).rank() == types_.at(b.operands[1]).rank();
   }
 
   static bool reads(const Op& op, const Op& from) {

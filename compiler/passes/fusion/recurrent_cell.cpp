@@ -137,11 +137,14 @@ class Matcher {
   struct Product {
     ValueId weights = kNoValue;
     Dim units, columns;
+    Dtype dtype = Dtype::f32;
+    std::optional<bool> transposed;  // of weights that are not packed
   };
   // `left`: is this what is multiplied?
   template <typename Fits>
   bool isProductOf(ValueId v, const Fits& left, Product& product) {
     if (weights_ == Weights::constant) return isPlainProductOf(v, left, product);
+    if (const Op* plain = body_.maker(v, ops::matmulOp)) return isUnpackedProduct(*plain, left, product);
     const Op* gemm = body_.maker(v, ops::gemm_packedOp);
     if (!gemm || !left(gemm->operands[0])) return false;
     const std::optional<contraction::Version> version =
@@ -150,8 +153,23 @@ class Matcher {
     const Dtype packed = body_.typeOf(gemm->operands[1]).dtype();
     if (packed != Dtype::f32 && packed != Dtype::bf16) return false;
     product = {carriedOut(gemm->operands[1]), gemm->attributes.dims("k").at(0),
-               gemm->attributes.dims("n").at(0)};
+               gemm->attributes.dims("n").at(0), packed, std::nullopt};
     return product.weights != kNoValue;
+  }
+
+  // Weights that are no constants: those of a step are the same as of all.
+  template <typename Fits>
+  bool isUnpackedProduct(const Op& product, const Fits& left, Product& found) const {
+    const Type type = body_.typeOf(product.operands[1]);
+    const ValueId weights = body_.outerOf(product.operands[1]);
+    if (!left(product.operands[0]) || weights == kNoValue || type.rank() != 2 || type.dtype() != Dtype::f32 ||
+        product.attributes.integer("transpose_a", 0) != 0 ||
+        product.attributes.string("schedule", "auto") != "auto")
+      return false;
+    const bool transposed = product.attributes.integer("transpose_b", 0) != 0;
+    found = {weights, type.dims()[transposed ? 1 : 0], type.dims()[transposed ? 0 : 1], Dtype::f32,
+             transposed};
+    return true;
   }
 
   template <typename Fits>
@@ -163,7 +181,8 @@ class Matcher {
     if (!weights || weights->dtype() != Dtype::f32 || weights->rank() != 2) return false;
     const Shape dims = body_.typeOf(product->operands[1]).dims();
     const bool transposed = product->attributes.integer("transpose_b", 0) != 0;
-    found = {product->operands[1], dims[transposed ? 1 : 0], dims[transposed ? 0 : 1]};
+    found = {product->operands[1], dims[transposed ? 1 : 0], dims[transposed ? 0 : 1], Dtype::f32,
+             std::nullopt};
     return true;
   }
 
@@ -172,6 +191,7 @@ class Matcher {
     const auto isState = [&](ValueId left) { return left == body_.stateOf(0); };
     if (!isProductOf(v, isState, product_)) return false;
     found_.weights = product_.weights;
+    found_.transposed = product_.transposed.value_or(false);
     return true;
   }
 
@@ -300,7 +320,7 @@ class Matcher {
     found_.cell = Cell::gruResetFirst;
     found_.inner = second.weights;
     second_ = second;
-    return body_.typeOf(second.weights).dtype() == body_.typeOf(found_.weights).dtype();
+    return second.dtype == product_.dtype && second.transposed == product_.transposed;
   }
 
   bool isPlain() {

@@ -1,7 +1,7 @@
 // The loop of an LSTM, a GRU or an RNN, recognised by what a step does.
 //
 //   %h, %y = loop(%s, _, %h0, %x, ...) {carried = 1} body (%i, %h, %x, ...) {       x [s, b, k n], h [b, n]
-//     %u = gemm_packed(%h, pack_b(constant))
+//     %u = gemm_packed(%h, pack_b(constant))                   or matmul with weights from around
 //     return true, cell(gather(%x, %i), %u, %h), the same        or from the last step: sub(%last, %i)
 //   }
 //
@@ -22,6 +22,7 @@ namespace dyn::passes {
 struct RecurrentCell {
   recurrence::Cell cell = recurrence::Cell::lstm;
   bool backward = false, stacks = false;
+  bool transposed = false;  // weights that are not packed
   ValueId gates = kNoValue, weights = kNoValue, state = kNoValue, bias = kNoValue, lengths = kNoValue;
   ValueId inner = kNoValue;       // the cell of an LSTM; the second weights of a gru_reset_first
   std::vector<const Op*> inside;  // operations of the body, to be put before what becomes of the loop

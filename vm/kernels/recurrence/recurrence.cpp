@@ -61,6 +61,7 @@ struct Problem {
   Cell cell = Cell::lstm;
   int64_t steps = 0, rows = 0, units = 0, gates = 0;
   bool stacks = false;
+  bool packs = false, transposed = false;  // the weights are not packed
   const int64_t* lengths = nullptr;
   int64_t directionCount = 1;
   std::array<Direction, 2> directions;
@@ -83,9 +84,13 @@ struct Problem {
   int64_t wordElements() const { return rounded ? rows * leadingWords() : 0; }
   int64_t productElements() const { return wholeLines(rows * columns()); }
   int64_t orderElements() const { return lengths ? wholeLines(rows) : 0; }
+  // Weights that the direction packs: those of the state's product, and of a second one.
+  int64_t packedElements() const { return packs ? wholeLines(packedOf(productColumns())) : 0; }
+  int64_t secondElements() const { return packs && resetsFirst(cell) ? wholeLines(packedOf(units)) : 0; }
+  int64_t packedOf(int64_t columns) const { return panelsOf(columns) * width * units; }
   int64_t elementsOfOne() const {
-    return (resetsFirst(cell) ? 3 : 2) * stateElements() + wordElements() + productElements() +
-           orderElements();
+    return packedElements() + secondElements() + (resetsFirst(cell) ? 3 : 2) * stateElements() +
+           wordElements() + productElements() + orderElements();
   }
 };
 
@@ -111,20 +116,24 @@ Status readDirection(const FlatCall& call, Problem& p, size_t which) {
   if (d.bias && (!takesBias(p.cell) || !is(d.bias, DataType::f32, {p.columns()})))
     return badArgument("recurrence", at + 4, "the bias of a GRU's product", d.bias);
   const bool rounded = d.weights && d.weights->dtype() == DataType::bf16;
-  if (which == 1 && rounded != (p.rounded != nullptr))
+  const bool isPlain = d.weights && d.weights->rank == 2;
+  if (which == 1 && (rounded != (p.rounded != nullptr) || isPlain != p.packs))
     return badArgument("recurrence", at + 1, "weights packed as those of the first direction", d.weights);
+  p.packs = isPlain;
   if (rounded) p.rounded = bf16Families().front();
   p.width = rounded ? p.rounded->panelWidth : call.gemmFamily->panelWidth;
   p.maxRows = rounded ? p.rounded->maxRows : call.gemmFamily->maxRows;
   const auto isPacked = [&](const TensorView* weights, int64_t columns) {
+    if (isPlain && p.transposed) return is(weights, DataType::f32, {columns, p.units});
+    if (isPlain) return is(weights, DataType::f32, {p.units, columns});
     const int64_t packed = rounded ? bf16ElementCount(*p.rounded, p.units, columns)
                                    : packedElementCount(*call.gemmFamily, p.units, columns);
     return is(weights, rounded ? DataType::bf16 : DataType::f32, {packed});
   };
   if (!isPacked(d.weights, p.productColumns()))
-    return badArgument("recurrence", at + 1, "packed weights of the units and the gates", d.weights);
+    return badArgument("recurrence", at + 1, "weights of the units and the gates", d.weights);
   if (resetsFirst(p.cell) && !isPacked(d.second, p.units))
-    return badArgument("recurrence", at + 3, "packed weights of the units, as the first", d.second);
+    return badArgument("recurrence", at + 3, "weights of the units, packed as the first", d.second);
   size_t result = d.firstResult = which * static_cast<size_t>(resultsOf(p.cell, p.stacks));
   for (int i = 0; i < (hasCell(p.cell) ? 2 : 1); ++i)
     if (Status status = call.checkResult(result++, DataType::f32, std::array{p.rows, p.units}); !status.ok())
@@ -139,6 +148,7 @@ Status readProblem(const FlatCall& call, Problem& p) {
     return failure(DYN_BAD_PROGRAM, "recurrence: there is no cell " + std::to_string(n.kind));
   p.cell = static_cast<Cell>(n.kind);
   p.stacks = n.stacks != 0;
+  p.transposed = n.transposed != 0;
   const TensorView *gates = call.argument(Call::gates), *state = call.argument(Call::state);
   if (!gates || gates->rank != 3) return badArgument("recurrence", Call::gates, "three axes", gates);
   if (!state || state->rank != 2) return badArgument("recurrence", Call::state, "two axes", state);
@@ -191,11 +201,16 @@ class Run {
         words_(reinterpret_cast<uint32_t*>(scratch + (reset_ ? 3 : 2) * p.stateElements())),
         product_(reinterpret_cast<float*>(words_) + p.wordElements()),
         order_(p.lengths ? reinterpret_cast<int32_t*>(product_ + p.productElements()) : nullptr),
+        packed_(product_ + p.productElements() + p.orderElements()),
         running_(p.rows),
         cell_(hasCell(p.cell) ? call.result(d.firstResult + 1)->as<float>() : nullptr),
         stacked_(p.stacks ? call.result(d.firstResult + (cell_ ? 2 : 1))->as<float>() : nullptr) {}
 
   void run() {
+    if (p_.packs) {
+      pack(d_.weights, p_.productColumns(), packed_);
+      if (d_.second) pack(d_.second, p_.units, packed_ + p_.packedElements());
+    }
     if (order_) {
       std::iota(order_, order_ + p_.rows, 0);
       std::sort(order_, order_ + p_.rows, [&](int32_t a, int32_t b) {
@@ -213,6 +228,19 @@ class Run {
   }
 
  private:
+  void pack(const TensorView* weights, int64_t columns, float* to) {
+    const int64_t strideK = p_.transposed ? 1 : columns, strideN = p_.transposed ? p_.units : 1;
+    call_.split(p_.panelsOf(columns), tasks_, [&](int64_t begin, int64_t end) {
+      packPanels(*call_.gemmFamily, weights->as<float>(), p_.units, columns, strideK, strideN, begin, end,
+                 to);
+    });
+  }
+  // Of f32.
+  const float* packedWeights() const { return p_.packs ? packed_ : d_.weights->as<float>(); }
+  const float* secondWeights() const {
+    return p_.packs ? packed_ + p_.packedElements() : d_.second->as<float>();
+  }
+
   int64_t sequenceOf(int64_t row) const { return order_ ? order_[row] : row; }
 
   void step(int64_t i) {
@@ -236,18 +264,17 @@ class Run {
   }
 
   void productsAndCells() {
-    multiplyAll({state_[0], d_.weights, 0, p_.productColumns()});
+    multiplyAll({state_[0], packedWeights(), 0, p_.productColumns()});
     if (reset_) {
       cellsOf(cellKernels().reset, reset_, 1);
-      multiplyAll({reset_, d_.second, p_.productColumns(), p_.units});
+      multiplyAll({reset_, secondWeights(), p_.productColumns(), p_.units});
     }
     cellsOf(kernel_, state_[1], callsOf(p_.cell));
   }
 
   // Rows times packed weights: columns [first, first + count) of the products.
   struct Product {
-    const float* left;
-    const TensorView* weights;
+    const float *left, *weights;  // weights: of f32 or of words of two bf16
     int64_t first, count;
   };
   void multiplyAll(const Product& product) {
@@ -273,7 +300,8 @@ class Run {
                   columns = std::min(p_.width, product.count - column);
     float* to = product_ + product.first + column;
     if (p_.rounded) {
-      const auto* right = product.weights->as<uint32_t>() + panel * bf16Words(p_.units) * p_.width;
+      const auto* right =
+          reinterpret_cast<const uint32_t*>(product.weights) + panel * bf16Words(p_.units) * p_.width;
       forEachRowTile(p_.maxRows, running_, [&](int64_t row, int64_t height) {
         p_.rounded->microKernels[height - 1](bf16Words(p_.units), words_ + row * p_.leadingWords(),
                                              p_.leadingWords(), right, to + row * all, all, columns, 0);
@@ -281,7 +309,7 @@ class Run {
       return;
     }
     runRowTiles(*call_.gemmFamily, running_, p_.units, product.left, p_.leading(),
-                product.weights->as<float>() + panel * p_.units * p_.width, to, all, columns, false);
+                product.weights + panel * p_.units * p_.width, to, all, columns, false);
   }
 
   // The cells of units [first, first + count). States that are only reset are not stacked.
@@ -308,6 +336,7 @@ class Run {
   uint32_t* words_;
   float* product_;
   int32_t* order_;   // which sequence a row is; null: the same
+  float* packed_;    // weights that were not packed
   int64_t running_;  // rows that a step computes, the first ones
   float *cell_, *stacked_;
   float* stackedNow_ = nullptr;

@@ -134,6 +134,50 @@ TEST(Recurrent, AsTheLoop) {
     }
 }
 
+// Weights that come with the inputs: packed once by the kernel.
+TEST(Recurrent, WeightsThatAreInputs) {
+  const std::string units = std::to_string(kUnits);
+  for (const bool transposed : {false, true})
+    for (const std::string cell : {"lstm", "gru", "gru_reset_first", "relu"}) {
+      const bool two = cell == "gru_reset_first";
+      const int64_t columns = (gatesOf(cell) - (two ? 1 : 0)) * kUnits;
+      const auto shapeOf = [&](int64_t n) {
+        return transposed ? std::vector<int64_t>{n, kUnits} : std::vector<int64_t>{kUnits, n};
+      };
+      const auto typeText = [&](int64_t n) {
+        return "Tensor[(" + std::to_string(shapeOf(n)[0]) + ", " + std::to_string(shapeOf(n)[1]) + "), f32]";
+      };
+      const std::string by = transposed ? " {transpose_b = 1}" : "";
+      std::string text = recurrentProgram({cell, false, true, "matmul(%h, %outer)" + by});
+      const auto replace = [&](const std::string& from, const std::string& to) {
+        const size_t at = text.find(from);
+        ASSERT_NE(at, std::string::npos) << from << text;
+        text.replace(at, from.size(), to);
+      };
+      replace("%l: Tensor[(b), i64])",
+              "%l: Tensor[(b), i64], %own: " + typeText(columns) + ", %own2: " + typeText(kUnits) + ")");
+      replace("%end, %l)", "%end, %l, %own, %own2)");
+      replace("%lengths: Tensor[(b), i64])", "%lengths: Tensor[(b), i64], %outer: " + typeText(columns) +
+                                                 ", %second: " + typeText(kUnits) + ")");
+      if (two) replace("%h), " + numbersText(kUnits, kUnits, 8) + ")", "%h), %second)" + by);
+      IrContext context;
+      const auto one = recurrentCompiledOf(context, text, "-pack_sequences"),
+                 loop = recurrentCompiledOf(context, text, "-pack_sequences,-recurrent");
+      ASSERT_TRUE(one && loop);
+      ASSERT_EQ(recurrentRecurrencesIn(*one), 1) << text;
+      for (const auto& [s, b] :
+           std::vector<std::pair<int64_t, int64_t>>{{1, 1}, {7, 1}, {5, 3}, {0, 3}, {3, 0}}) {
+        std::vector<HostTensor> inputs = recurrentInputsFor(cell, s, b, static_cast<uint32_t>(s + 20 * b));
+        inputs.push_back(randomTensor(Dtype::f32, shapeOf(columns), 31));
+        inputs.push_back(randomTensor(Dtype::f32, shapeOf(kUnits), 32));
+        Result<std::vector<HostTensor>> found = one->run(inputs), wanted = loop->run(inputs);
+        ASSERT_TRUE(found.ok()) << found.error().toString();
+        ASSERT_TRUE(wanted.ok()) << wanted.error().toString();
+        for (size_t i = 0; i < wanted->size(); ++i) expectClose((*found)[i], (*wanted)[i], cell, 5e-6);
+      }
+    }
+}
+
 TEST(Recurrent, WhereAllPositionsAreKept) {
   IrContext context;
   const auto compiled = recurrentCompiledOf(context, recurrentProgram({"lstm", true, true}), "");
