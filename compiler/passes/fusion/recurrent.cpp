@@ -5,9 +5,10 @@
 //           }
 //   after   %h, %y = recurrence(%x, %packed, %h0) {cell = "tanh", stacks = 1}
 // What the inputs make of the gates is one product before the loop already. Only where the weights of the
-// state are packed, or the same in each step (the kernel packs them once), and a step is a cell that the kernel knows (recurrent_cell.h); all others stay loops,
-// whose steps are kernels of their own. Two of them that do not see each other, as both directions of a
-// layer, are one operation: two threads then take one each.
+// state are packed, or come from around the loop (the kernel packs them once), and a step is a cell that the
+// kernel knows (recurrent_cell.h); all others stay loops, whose steps are kernels of their own. Two of them
+// that do not see each other, as both directions of a layer, are one operation: two threads then take one
+// each.
 // Cost: one sweep per function; IR size falls.
 #include <algorithm>
 
